@@ -1,0 +1,180 @@
+"""Schema nodes to frames: which frames a schema needs and what each of them calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import assert_never
+
+from structgen.automata.frames import NO_LIMIT, Frame
+from structgen.automata.keys import other_key_frame
+from structgen.automata.numbers import bounded_number_frame, integer_frame, number_frame
+from structgen.automata.strings import string_frame
+from structgen.automata.structures import (
+    BLANKS,
+    Extra,
+    Punctuation,
+    Slot,
+    Target,
+    array_frame,
+    blanks_frame,
+    map_frame,
+    object_frame,
+    targets_of,
+)
+from structgen.options import Options
+from structgen.schema.nodes import (
+    AnyJson,
+    Array,
+    Integer,
+    Labels,
+    Map,
+    Never,
+    Node,
+    Number,
+    Object,
+    Ref,
+    Schema,
+    String,
+    Union,
+)
+
+LABELS = "labels"
+"""Key of the one frame that all label sets share; its registers say which labels."""
+STRING = "string"
+ANY_ARRAY, ANY_MAP = "any array", "any map"
+JSON_CONSTANTS = Labels((b"false", b"null", b"true"))
+
+
+@dataclass(frozen=True, slots=True)
+class Assembly:
+    """Frames by key, callees before callers where there is no recursion, and the root's calls."""
+
+    frames: Mapping[object, Frame]
+    label_sets: tuple[tuple[bytes, ...], ...]
+    """Sorted label texts; a label's number counts through all sets in this order."""
+    root: tuple[Target, ...]
+
+
+def assemble(schema: Schema, options: Options) -> Assembly:
+    """All frames that `schema` needs."""
+    assembler = _Assembler(schema, options)
+    root = assembler.targets(schema.root)
+    return Assembly(assembler.frames, tuple(assembler.label_sets), tuple(root))
+
+
+class _Assembler:
+    def __init__(self, schema: Schema, options: Options) -> None:
+        self._definitions = schema.definitions
+        self._require_all = options.require_all
+        self._punctuation = Punctuation.of(options.layout, options.limits.max_whitespace)
+        self.frames: dict[object, Frame] = {}
+        if self._punctuation.max_blanks:
+            self.frames[BLANKS] = blanks_frame()
+        self.label_sets: list[tuple[bytes, ...]] = []
+        self._n_labels = 0
+        self._intervals: dict[int, Target] = {}
+        self._open: set[object] = set()
+
+    def targets(self, node: Node) -> list[Target]:
+        """The calls, any of which writes a value of `node`."""
+        return targets_of([[target] for target in self._targets(node, frozenset())])
+
+    def _targets(self, node: Node, refs: frozenset[str]) -> Iterator[Target]:
+        match node:
+            case Union():
+                for option in node.options:
+                    yield from self._targets(option, refs)
+            case Ref():
+                # A reference that leads back to itself without a byte in between adds nothing.
+                if node.name not in refs:
+                    yield from self._targets(self._definitions[node.name], refs | {node.name})
+            case Never():
+                return
+            case AnyJson():
+                yield from self._any()
+            case Labels():
+                yield self._labels(node)
+            case String():
+                yield self._string(node)
+            case Integer() | Number():
+                yield from self._number(node)
+            case Array():
+                room = NO_LIMIT if node.max_items is None else node.max_items
+                yield self._structure(node), node.min_items, room
+            case Map() | Object():
+                yield self._structure(node), 0, NO_LIMIT
+            case _:
+                assert_never(node)
+
+    def _labels(self, node: Labels) -> Target:
+        key = id(node.texts)
+        if key not in self._intervals:
+            self._intervals[key] = (LABELS, self._n_labels, self._n_labels + len(node.texts))
+            self.label_sets.append(node.texts)
+            self._n_labels += len(node.texts)
+        return self._intervals[key]
+
+    def _string(self, node: String) -> Target:
+        self.frames[STRING] = string_frame()
+        return STRING, node.min_length, NO_LIMIT if node.max_length is None else node.max_length
+
+    def _number(self, node: Integer | Number) -> Iterator[Target]:
+        frame = _number_frame(node)
+        if frame is not None:
+            self.frames[node] = frame
+            yield node, 0, NO_LIMIT
+
+    def _any(self) -> Iterator[Target]:
+        yield self._string(String())
+        yield from self._number(Number())
+        yield self._labels(JSON_CONSTANTS)
+        if ANY_ARRAY not in self._open:
+            self._open |= {ANY_ARRAY, ANY_MAP}
+            value = self.targets(AnyJson())
+            self.frames[ANY_ARRAY] = array_frame(value, self._punctuation)
+            self.frames[ANY_MAP] = map_frame(self._string(String()), value, self._punctuation)
+        yield ANY_ARRAY, 0, NO_LIMIT
+        yield ANY_MAP, 0, NO_LIMIT
+
+    def _structure(self, node: Array | Map | Object) -> object:
+        """Key of the node's own frame, which is built on first sight (recursion finds the key)."""
+        key = ("node", id(node))
+        if key not in self._open:
+            self._open.add(key)
+            self.frames[key] = self._build(node)
+        return key
+
+    def _build(self, node: Array | Map | Object) -> Frame:
+        match node:
+            case Array():
+                return array_frame(self.targets(node.item), self._punctuation)
+            case Map():
+                return map_frame(
+                    self._string(node.key), self.targets(node.value), self._punctuation
+                )
+            case Object():
+                return self._object(node)
+
+    def _object(self, node: Object) -> Frame:
+        slots = [
+            Slot(prop.name, self.targets(prop.node), prop.required or self._require_all)
+            for prop in node.properties
+        ]
+        extra = None
+        if node.extra is not None:
+            names = frozenset(prop.name for prop in node.properties)
+            key = ("other key", names)
+            self.frames[key] = other_key_frame(names)
+            extra = Extra((key, 0, NO_LIMIT), self.targets(node.extra))
+        return object_frame(slots, extra, self._punctuation)
+
+
+def _number_frame(node: Integer | Number) -> Frame | None:
+    if isinstance(node, Integer):
+        return integer_frame(node.minimum, node.maximum)
+    if node.minimum is None and node.maximum is None:
+        return number_frame()
+    return bounded_number_frame(
+        node.minimum, node.maximum, node.exclusive_minimum, node.exclusive_maximum
+    )

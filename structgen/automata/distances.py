@@ -1,0 +1,196 @@
+"""How far every state is from returning: in tokens of a vocabulary, and in nesting.
+
+The result is an upper bound that can always be kept: from every state with t tokens to go some
+legal token leads to one with at most t - 1. It is the shortest path over single bytes, calls, and
+tokens that lie within a run of forced bytes.
+"""
+
+from __future__ import annotations
+
+from structgen.automata.frames import (
+    ACCEPT,
+    CALL_FROM,
+    CALL_TO,
+    CHAIN,
+    CLASSES,
+    COUNT,
+    END,
+    FLAG_BITS,
+    FLAGS,
+    LABEL,
+    LOOP,
+    ROW,
+)
+from structgen.automata.kernels import (
+    FLAG_MASK,
+    N_BYTE,
+    N_END,
+    N_TOKEN,
+    UNREACHABLE,
+    kernel,
+    state_cost,
+)
+from structgen.automata.program import CALL_FLAGS, CALLEE, REG_A, REG_B, RETURN
+
+
+@kernel
+def _child(trie, node, byte):
+    """The child of a trie node over `byte`, or -1."""
+    child, end = node + 1, trie[node, N_END]
+    while child < end:
+        if trie[child, N_BYTE] == byte:
+            return child
+        if trie[child, N_BYTE] > byte:
+            return -1
+        child = trie[child, N_END]
+    return -1
+
+
+@kernel
+def second_children(trie, first, second):
+    """Fill in the root's grandchild over each pair of bytes: int32[256, 256], -1 before."""
+    for byte in range(256):
+        node = first[byte]
+        if node < 0:
+            continue
+        child, end = node + 1, trie[node, N_END]
+        while child < end:
+            second[byte, trie[child, N_BYTE]] = child
+            child = trie[child, N_END]
+
+
+@kernel
+def label_tokens(blob, starts, trie, first, second, cost):
+    """Write to `cost` the fewest tokens for each label from each of its bytes on.
+
+    cost: int32[len(blob)]. `first` is the root's child for each byte, int32[256]; `second` is
+    of `second_children`.
+    """
+    for label in range(len(starts) - 1):
+        end = starts[label + 1]
+        for at in range(end - 1, starts[label] - 1, -1):
+            best = UNREACHABLE
+            node, ahead = first[blob[at]], at + 1
+            while node >= 0:
+                if trie[node, N_TOKEN] >= 0:
+                    best = min(best, 1 + (cost[ahead] if ahead < end else 0))
+                if ahead == end:
+                    break
+                if ahead == at + 1:
+                    node = second[blob[at], blob[ahead]]
+                else:
+                    node = _child(trie, node, blob[ahead])
+                ahead += 1
+            cost[at] = best
+
+
+@kernel
+def _along_chain(states, cost, trie, first, second, byte, at, layer):
+    """Best (tokens, height) of a token that begins with `byte` and goes on along the chain at `at`."""
+    best, height = UNREACHABLE, 0
+    node = first[byte]
+    short = True
+    while node >= 0:
+        if trie[node, N_TOKEN] >= 0 and cost[at, layer] + 1 < best:
+            best, height = cost[at, layer] + 1, cost[at, layer + 2]
+        chain = states[at, CHAIN]
+        if chain < 0:
+            break
+        node = second[byte, chain] if short else _child(trie, node, chain)
+        short = False
+        at += 1
+    return best, height
+
+
+@kernel
+def _best_of_row(program, cost, trie, first, second, state, layer):
+    states, table, classes = program[0], program[1], program[2]
+    best, height, seen = UNREACHABLE, 0, -1
+    for byte in range(256):
+        entry = table[states[state, ROW] + classes[states[state, CLASSES] + byte]]
+        # Bytes of one class lead to the same state; where no chain follows, one of them will do.
+        if entry < 0 or entry == seen or first[byte] < 0:
+            continue
+        flags = entry & FLAG_MASK
+        if flags & END and layer > 0:
+            continue
+        after = 0 if flags & COUNT else layer
+        to = entry >> FLAG_BITS
+        tokens, high = _along_chain(states, cost, trie, first, second, byte, to, after)
+        if states[to, CHAIN] < 0 and tokens < UNREACHABLE:
+            seen = entry
+        if tokens < best:
+            best, height = tokens, high
+    return best, height
+
+
+@kernel
+def _best_of_calls(program, plan, state, layer):
+    states, calls, cost = program[0], program[3], plan[0]
+    best, height = UNREACHABLE, 0
+    for call in range(states[state, CALL_FROM], states[state, CALL_TO]):
+        rules = calls[call, CALL_FLAGS]
+        after = 0 if rules & COUNT else layer
+        callee, a = calls[call, CALLEE], calls[call, REG_A]
+        inner = state_cost(program, plan, callee, a, calls[call, REG_B])
+        high = 0
+        if not states[callee, FLAGS] & LABEL:
+            high = cost[callee, 3 if a > 0 else 2]
+        tokens = inner + cost[calls[call, RETURN], after]
+        if tokens < best:
+            best = tokens
+            height = max(high + 1, cost[calls[call, RETURN], after + 2])
+    return best, height
+
+
+@kernel
+def _relax(program, plan, trie, first, second, state, layer):
+    """Improve the cost of one state from its neighbours'; whether it changed."""
+    states, cost = program[0], plan[0]
+    best = cost[state, layer]
+    if states[state, FLAGS] & LABEL or best == 0:
+        return False
+    if state == 0 or (states[state, FLAGS] & ACCEPT and layer == 0):
+        cost[state, layer] = 0
+        return True
+    tokens, high = UNREACHABLE, 0
+    chain = states[state, CHAIN]
+    if chain >= 0:
+        tokens, high = _along_chain(states, cost, trie, first, second, chain, state + 1, layer)
+    elif states[state, ROW] >= 0:
+        tokens, high = _best_of_row(program, cost, trie, first, second, state, layer)
+    if states[state, CALL_TO] > states[state, CALL_FROM]:
+        called, called_high = _best_of_calls(program, plan, state, layer)
+        if called < tokens:
+            tokens, high = called, called_high
+    if tokens >= best:
+        return False
+    cost[state, layer], cost[state, layer + 2] = tokens, high
+    return True
+
+
+@kernel
+def distances(program, plan, trie, first, second, bases):
+    """Bring plan[0] down to the least fixed point of the costs: int32[S, 4].
+
+    It must begin as UNREACHABLE in the first two columns and 0 in the others.
+
+    Columns: tokens with no unit needed, tokens with one unit needed, and the nesting of either
+    way. `bases` int64[F + 1] bounds the frames; callees stand before callers, so without recursion
+    one pass over the frames and one to see that nothing changes suffice.
+    """
+    states = program[0]
+    changed = True
+    while changed:
+        changed = False
+        for frame in range(1, len(bases)):
+            index = frame % (len(bases) - 1)  # the root's frame comes last
+            counts = 2 if states[bases[index], LOOP] >= 0 else 1
+            settled = False
+            while not settled:  # loops inside a frame
+                settled = True
+                for state in range(bases[index + 1] - 1, bases[index] - 1, -1):
+                    for layer in range(counts):
+                        if _relax(program, plan, trie, first, second, state, layer):
+                            settled = False
+                            changed = True

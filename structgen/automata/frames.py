@@ -1,0 +1,211 @@
+"""A frame: one object, array or lexeme as a small byte automaton that can call other frames.
+
+A frame state has at most one of two kinds of byte edges:
+
+- *chain*: exactly one byte is possible and leads to the next state number. Keys and punctuation
+  are chains, so an object costs one Python call a field, not one a byte.
+- *row*: a list of byte ranges, each with a target and flags.
+
+Besides, it may accept (the frame returns to its caller) and may *call* other frames. Every call
+in progress has two integer registers `(a, b)`: for counting frames they are `(need, room)`, how
+many units must and may still come; for label frames the interval `[a, b)` of labels that agree
+with the bytes read so far. `NO_LIMIT` in `b` means that there is no upper bound.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from array import array
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+IntArray: TypeAlias = npt.NDArray[np.int32]
+
+NO_LIMIT = 2**30
+"""The `room` register of an unbounded counter."""
+
+# Flags of an edge or call. A counted unit is taken by ROOM | COUNT, a counter's end is END.
+ROOM = 1
+"""Only while the room register is above zero."""
+COUNT = 2
+"""Takes one unit: need and room go down by one."""
+END = 4
+"""Only when the need register is zero."""
+FLAG_BITS = 3
+
+# Flags of a state.
+ACCEPT = 1
+CALLS = 2
+LABEL = 4
+"""Keeps the depth of the label in ROW."""
+TAIL = 8
+"""Nothing but a return: a call that would come back here is made as a jump."""
+CHARS = 16
+"""The counted units are characters, of which one token can hold many."""
+WIDE = 32
+"""Most of the vocabulary is legal inside the frame, so its masks are kept apart from callers'."""
+
+Edge: TypeAlias = tuple[int, int, int, int]
+"""(first byte, last byte, target state, flags)"""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call of another frame.
+
+    `a` and `b` are the callee's first registers; when it returns, the caller goes on in `to`.
+    """
+
+    callee: object
+    """Key of the called frame among the frames that are linked together."""
+    to: int
+    a: int = 0
+    b: int = NO_LIMIT
+    flags: int = 0
+
+
+# Columns of a frame's and a program's state table.
+CHAIN, ROW, CLASSES, CALL_FROM, CALL_TO, FLAGS, LOOP, FRAME = range(8)
+"""CHAIN: the only possible byte, which leads to the next state. ROW: offset into the table.
+CLASSES: offset of the frame's byte classes. CALL_FROM, CALL_TO: the state's calls. LOOP: the
+state in which a counting frame is between two units. -1 stands for none."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Frame:
+    """An immutable frame; state 0 is its start. S states, R row states, C byte classes."""
+
+    name: str
+    states: IntArray
+    """int32[S, 8], columns as above, offsets within the frame."""
+    table: IntArray
+    """int32[R * C]: `target << FLAG_BITS | flags` by row and byte class, -1 where dead."""
+    classes: npt.NDArray[np.uint8]
+    """uint8[256]: the class of each byte."""
+    calls: tuple[tuple[int, Call], ...] = ()
+    """(state, call), by ascending state."""
+    digest: str = ""
+    """Content hash, for wide frames only (they are shared between schemas)."""
+
+
+class FrameBuilder:
+    """Collects states in order; `frame()` ends the building.
+
+    Example: `b = FrameBuilder("pair"); b.literal(b"[1, 2]"); b.state(accept=True); b.frame()`
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._chain = array("i")
+        self._accepting: list[int] = []
+        self._rows: dict[int, list[Edge]] = {}
+        self._calls: list[tuple[int, Call]] = []
+
+    @property
+    def next_state(self) -> int:
+        """Number of the state that is added next."""
+        return len(self._chain)
+
+    def literal(self, data: bytes) -> int:
+        """Add chain states for `data`; they lead to whichever state is added next."""
+        first = len(self._chain)
+        self._chain.extend(data)
+        return first
+
+    def state(self, *, accept: bool = False) -> int:
+        """Add a state without edges."""
+        self._chain.append(-1)
+        number = len(self._chain) - 1
+        if accept:
+            self._accepting.append(number)
+        return number
+
+    def call(self, targets: Iterable[tuple[object, int, int]], *, flags: int = 0) -> int:
+        """Add a state that calls any of `targets` (callee, a, b) and returns to the next state."""
+        number = self.state()
+        for callee, a, b in targets:
+            self._calls.append((number, Call(callee, number + 1, a, b, flags)))
+        return number
+
+    def add_call(self, state: int, call: Call) -> None:
+        """Let an existing state also make `call`."""
+        self._calls.append((state, call))
+
+    def edge(self, state: int, first: int, last: int, to: int, flags: int = 0) -> None:
+        """Let `state` read any byte in [first, last] and go to `to`."""
+        self._rows.setdefault(state, []).append((first, last, to, flags))
+
+    def bytes_edge(self, state: int, data: bytes, to: int, flags: int = 0) -> None:
+        """Let `state` read any one byte of `data` and go to `to`."""
+        for byte in data:
+            self.edge(state, byte, byte, to, flags)
+
+    def edges_of(self, state: int) -> list[Edge]:
+        """The byte edges of a state so far, its chain byte included."""
+        if self._chain[state] >= 0:
+            return [(self._chain[state], self._chain[state], state + 1, 0)]
+        return list(self._rows.get(state, ()))
+
+    def frame(
+        self, *, loop: int = -1, chars: bool = False, wide: bool = False
+    ) -> Frame:
+        """The finished frame."""
+        self._calls.sort(key=lambda item: item[0])
+        states = np.full((len(self._chain), 8), -1, np.int32)
+        states[:, CHAIN] = self._chain
+        states[:, CLASSES : FLAGS + 1] = 0
+        states[:, LOOP] = loop
+        for index, (state, _) in enumerate(self._calls):
+            if not states[state, CALL_TO]:
+                states[state, CALL_FROM] = index
+            states[state, CALL_TO] = index + 1
+        classes, table = self._rows_into(states)
+        self._flags_into(states, CHARS * chars + WIDE * wide)
+        calls = tuple(self._calls)
+        digest = _digest(states, table, classes) if wide else ""
+        return Frame(self._name, states, table, classes, calls, digest)
+
+    def _flags_into(self, states: IntArray, common: int) -> None:
+        states[:, FLAGS] = common
+        for state in self._accepting:
+            alone = state not in self._rows and not states[state, CALL_TO]
+            states[state, FLAGS] |= ACCEPT + TAIL * alone
+        for state, _ in self._calls:
+            states[state, FLAGS] |= CALLS
+
+    def _rows_into(self, states: IntArray) -> tuple[npt.NDArray[np.uint8], IntArray]:
+        """Fill in the row offsets; returns the byte classes and the table."""
+        if not self._rows:
+            return _NO_CLASSES, _NO_TABLE
+        cuts = bytearray(257)
+        for edges in self._rows.values():
+            for first, last, _, _ in edges:
+                cuts[first] = 1
+                cuts[last + 1] = 1
+        cuts[0] = 0
+        class_of = list(accumulate(cuts[:256]))
+        n_classes = class_of[-1] + 1
+        table = array("i", [-1]) * (len(self._rows) * n_classes)
+        for index, (state, edges) in enumerate(self._rows.items()):
+            offset = index * n_classes
+            states[state, ROW] = offset
+            for first, last, to, flags in edges:
+                for at in range(offset + class_of[first], offset + class_of[last] + 1):
+                    table[at] = to << FLAG_BITS | flags
+        return np.array(class_of, np.uint8), np.frombuffer(table, np.int32)
+
+
+_NO_CLASSES = np.zeros(256, np.uint8)
+_NO_TABLE = np.zeros(0, np.int32)
+
+
+def _digest(*parts: npt.NDArray[np.generic]) -> str:
+    content = hashlib.sha256()
+    for part in parts:
+        content.update(part.tobytes())
+    return content.hexdigest()

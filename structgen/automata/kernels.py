@@ -1,0 +1,539 @@
+"""The hot loops, on plain arrays, compiled by numba. Their slow twins are in the tests.
+
+A *thread* is one way to have read the bytes so far: int32 (state, a, b, stack), where (a, b) are
+the registers of the call in progress and `stack` is a row of the arena. Rows 0 and 1 of the arena
+are the end of the whole value and the bottom of a frame that is walked on its own. Arena rows are
+int32 (state to return to, a, b, parent, tokens to finish, depth).
+
+Threads are always *closed*: together with a thread stand those that its calls start and its
+returns continue. A step then only has to look at byte edges.
+
+Arguments that recur:
+    program: (states, table, classes, calls, blob, starts) of `structgen.automata.program`.
+    trie: int32[N, 4], see `structgen.tokens.trie`.
+    plan: (cost, label_cost, limits) of `structgen.automata.distances`: cost int32[S, 4], or
+        int32[0, 4] where neither budget nor nesting is watched; label_cost int32[bytes of all
+        labels], the tokens to write each label from each byte on; limits int32[2], the greatest
+        nesting and the characters that one token can hold.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from structgen.automata.frames import (
+    ACCEPT,
+    CALL_FROM,
+    CALL_TO,
+    CALLS,
+    CHAIN,
+    CHARS,
+    CLASSES,
+    COUNT,
+    END,
+    FLAG_BITS,
+    FLAGS,
+    LABEL,
+    LOOP,
+    NO_LIMIT,
+    ROOM,
+    ROW,
+    TAIL,
+)
+from structgen.automata.program import (
+    CALL_FLAGS,
+    CALLEE,
+    FINAL_STATE,
+    REG_A,
+    REG_B,
+    RETURN,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeVar
+
+    F = TypeVar("F", bound=Callable[..., Any])
+
+    def kernel(function: F) -> F: ...
+    def inlined(function: F) -> F: ...
+
+else:
+    from numba import njit
+
+    kernel = njit(nogil=True, cache=True, error_model="numpy", _nrt=False)
+    inlined = njit(nogil=True, cache=True, error_model="numpy", forceinline=True, _nrt=False)
+
+END_OF_VALUE = 0
+BOTTOM = 1
+UNREACHABLE = 2**28
+FULL = -1
+"""Returned where the scratch space for threads or the arena does not suffice."""
+
+# Columns of the arena, of a thread and of `cost`.
+A_STATE, A_A, A_B, A_PARENT, A_TOKENS, A_DEPTH = range(6)
+T_STATE, T_A, T_B, T_STACK = range(4)
+# Columns of the trie.
+N_BYTE, N_DEPTH, N_END, N_TOKEN = range(4)
+
+FLAG_MASK = (1 << FLAG_BITS) - 1
+SPECIAL = ACCEPT | CALLS | LABEL
+
+
+@inlined
+def _label_at(blob, starts, label, depth):
+    """Byte `depth` of a label, -1 behind its end."""
+    at = starts[label] + depth
+    if at >= starts[label + 1]:
+        return -1
+    return np.int32(blob[at])
+
+
+@kernel
+def _narrow(blob, starts, low, high, depth, byte):
+    """The labels of [low, high) whose byte at `depth` is `byte`; they agree before it."""
+    first, last = low, high
+    while first < last:
+        middle = (first + last) >> 1
+        if _label_at(blob, starts, middle, depth) < byte:
+            first = middle + 1
+        else:
+            last = middle
+    begin, last = first, high
+    while first < last:
+        middle = (first + last) >> 1
+        if _label_at(blob, starts, middle, depth) <= byte:
+            first = middle + 1
+        else:
+            last = middle
+    return begin, first
+
+
+@inlined
+def _step(program, state, a, b, byte):
+    """(state, a, b) after one byte; state is -1 where the byte is not legal."""
+    states, table, classes, calls, blob, starts = program
+    chain = states[state, CHAIN]
+    if chain >= 0:
+        if chain == byte:
+            return state + 1, a, b
+        return -1, a, b
+    row = states[state, ROW]
+    if row < 0:
+        return -1, a, b
+    if states[state, FLAGS] & LABEL:
+        low, high = _narrow(blob, starts, a, b, row, byte)
+        if low == high:
+            return -1, a, b
+        return state + 1, low, high
+    entry = table[row + classes[states[state, CLASSES] + byte]]
+    if entry < 0:
+        return -1, a, b
+    flags = entry & FLAG_MASK
+    if flags:
+        if (flags & ROOM and b == 0) or (flags & END and a > 0):
+            return -1, a, b
+        if flags & COUNT:
+            a = max(a - 1, 0)
+            if b != NO_LIMIT:
+                b -= 1
+    return entry >> FLAG_BITS, a, b
+
+
+@inlined
+def _refused(program, threads, low, high, byte):
+    """Whether none of threads[low:high] can read `byte`: cheap, and true for most trie nodes."""
+    states, table, classes, calls, blob, starts = program
+    for i in range(low, high):
+        state = threads[i, T_STATE]
+        chain = states[state, CHAIN]
+        if chain >= 0:
+            if chain == byte:
+                return False
+            continue
+        row = states[state, ROW]
+        if row >= 0 and (
+            states[state, FLAGS] & LABEL
+            or table[row + classes[states[state, CLASSES] + byte]] >= 0
+        ):
+            return False
+    return True
+
+
+@inlined
+def state_cost(program, plan, state, a, b):
+    """Tokens that suffice to return from (state, a, b)."""
+    states, table, classes, calls, blob, starts = program
+    cost, label_cost, limits = plan
+    if states[state, FLAGS] & LABEL:
+        depth = states[state, ROW]
+        best = UNREACHABLE
+        for label in range(a, b):
+            at = starts[label] + depth
+            best = min(best, label_cost[at] if at < starts[label + 1] else 0)
+        return best
+    if a == 0:
+        return cost[state, 0]
+    tokens = cost[state, 1]
+    if a > 1 and tokens < UNREACHABLE:
+        loop = states[state, LOOP]
+        each = cost[loop, 1] - cost[loop, 0]
+        share = limits[1] if states[state, FLAGS] & CHARS else 1
+        tokens += (a - 1) * each // share
+    return tokens
+
+
+@inlined
+def _fits(program, plan, arena, state, a, stack):
+    """Whether the frame can be left at all, and within the allowed nesting."""
+    cost, label_cost, limits = plan
+    if program[0][state, FLAGS] & LABEL:
+        return arena[stack, A_DEPTH] <= limits[0]
+    layer = 1 if a > 0 else 0
+    if cost[state, layer] >= UNREACHABLE:
+        return False
+    return arena[stack, A_DEPTH] + cost[state, layer + 2] <= limits[0]
+
+
+@inlined
+def _push(program, plan, arena, used, state, a, b, stack):
+    """Add an arena row that returns to (state, a, b) above `stack`; its index, or FULL."""
+    if used >= len(arena):
+        return FULL
+    arena[used, A_STATE] = state
+    arena[used, A_A] = a
+    arena[used, A_B] = b
+    arena[used, A_PARENT] = stack
+    arena[used, A_DEPTH] = arena[stack, A_DEPTH] + 1
+    arena[used, A_TOKENS] = 0
+    if len(plan[0]):
+        tokens = state_cost(program, plan, state, a, b)
+        arena[used, A_TOKENS] = min(tokens + arena[stack, A_TOKENS], UNREACHABLE)
+    return used
+
+
+@inlined
+def _add(threads, begin, top, state, a, b, stack):
+    """Append a thread unless it is there since `begin`; the new top, or FULL."""
+    for i in range(begin, top):
+        if (
+            threads[i, T_STATE] == state
+            and threads[i, T_A] == a
+            and threads[i, T_B] == b
+            and threads[i, T_STACK] == stack
+        ):
+            return top
+    if top >= len(threads):
+        return FULL
+    threads[top, T_STATE] = state
+    threads[top, T_A] = a
+    threads[top, T_B] = b
+    threads[top, T_STACK] = stack
+    return top + 1
+
+
+@inlined
+def close(program, plan, arena, used, threads, begin, todo, top):
+    """Add to threads[todo:top] all that they call and return to.
+
+    Returns (top, used, exits): `exits` counts returns from the frame at the bottom, which add no
+    thread. top is FULL where space does not suffice.
+    """
+    states, table, classes, calls, blob, starts = program
+    exits = 0
+    while todo < top:
+        state, a, b = threads[todo, T_STATE], threads[todo, T_A], threads[todo, T_B]
+        stack = threads[todo, T_STACK]
+        todo += 1
+        flags = states[state, FLAGS]
+        if not flags & SPECIAL:
+            continue
+        returns = flags & ACCEPT != 0
+        if flags & LABEL:
+            returns = _label_at(blob, starts, a, states[state, ROW]) < 0
+        if returns:
+            if stack == BOTTOM:
+                exits += 1
+            elif stack == END_OF_VALUE:
+                top = _add(threads, begin, top, FINAL_STATE, 0, 0, END_OF_VALUE)
+            else:
+                top = _add(
+                    threads, begin, top, arena[stack, A_STATE], arena[stack, A_A],
+                    arena[stack, A_B], arena[stack, A_PARENT],
+                )  # fmt: skip
+            if top == FULL:
+                return top, used, exits
+        for call in range(states[state, CALL_FROM], states[state, CALL_TO]):
+            rules = calls[call, CALL_FLAGS]
+            if rules & ROOM and b == 0:
+                continue
+            after_a, after_b = a, b
+            if rules & COUNT:
+                after_a = max(a - 1, 0)
+                if b != NO_LIMIT:
+                    after_b = b - 1
+            back = calls[call, RETURN]
+            inner, floor = stack, used
+            if not states[back, FLAGS] & TAIL:
+                inner = _push(
+                    program, plan, arena, used, back, after_a, after_b, stack
+                )
+                if inner == FULL:
+                    return FULL, used, exits
+                floor = used + 1
+            callee, reg_a, reg_b = calls[call, CALLEE], calls[call, REG_A], calls[call, REG_B]
+            if len(plan[0]) and not (
+                _fits(program, plan, arena, callee, reg_a, inner)
+                and _fits(program, plan, arena, back, after_a, stack)
+            ):
+                continue
+            used = floor
+            top = _add(threads, begin, top, callee, reg_a, reg_b, inner)
+            if top == FULL:
+                return top, used, exits
+    return top, used, exits
+
+
+@inlined
+def advance_threads(program, plan, arena, used, threads, low, high, byte):
+    """Step threads[low:high] over one byte, closed, to threads[high:top].
+
+    Returns (top, used, exits) as `close` does.
+    """
+    states = program[0]
+    top = high
+    special = False
+    for i in range(low, high):
+        before = threads[i, T_STATE]
+        state, a, b = _step(program, before, threads[i, T_A], threads[i, T_B], byte)
+        if state < 0:
+            continue
+        stack = threads[i, T_STACK]
+        if len(plan[0]) and not _fits(program, plan, arena, state, a, stack):
+            continue
+        if states[state, FLAGS] & SPECIAL:
+            special = True
+        top = _add(threads, high, top, state, a, b, stack)
+        if top == FULL:
+            return FULL, used, 0
+    if special:
+        return close(program, plan, arena, used, threads, high, high, top)
+    return top, used, 0
+
+
+@inlined
+def fewest_tokens(program, plan, arena, threads, low, high):
+    """Tokens that suffice to finish from the best of threads[low:high]."""
+    best = UNREACHABLE
+    for i in range(low, high):
+        state = threads[i, T_STATE]
+        if program[0][state, CHAIN] < 0 and program[0][state, ROW] < 0 and state != FINAL_STATE:
+            continue  # its calls and returns have threads of their own
+        tokens = state_cost(program, plan, state, threads[i, T_A], threads[i, T_B])
+        best = min(best, tokens + arena[threads[i, T_STACK], A_TOKENS])
+    return best
+
+
+@inlined
+def _allow(mask, same_bytes, token):
+    while token >= 0:
+        mask[token >> 5] |= np.int32(1) << np.int32(token & 31)
+        token = same_bytes[token]
+
+
+@kernel
+def walk(
+    program, plan, most, trie, same_bytes, roots, arena, used, threads, n_threads, closed,
+    levels, mask,
+):  # fmt: skip
+    """Set in `mask` every token that the threads can read, below each of the trie nodes `roots`.
+
+    threads[:n_threads] stand where a root's bytes end; they are closed first unless they are
+    `closed`. A root's own token is set too (for the trie's root there is none). `levels` is scratch: int32[longest token + 2, 2].
+
+    Returns (status, worst): status is FULL where space does not suffice, `worst` the most tokens
+    that are needed after any allowed token (0 without a plan).
+    """
+    worst = 0
+    watched = len(plan[0]) > 0
+    if not closed:
+        n_threads, used, _ = close(program, plan, arena, used, threads, 0, 0, n_threads)
+        if n_threads == FULL:
+            return FULL, 0
+    for index in range(len(roots)):
+        root = roots[index]
+        base, end = trie[root, N_DEPTH], trie[root, N_END]
+        levels[0, 0] = n_threads
+        levels[0, 1] = used
+        node = root
+        low, high, top, arena_top = 0, 0, n_threads, used
+        while node < end:
+            if node != root:
+                depth = trie[node, N_DEPTH] - base
+                low = levels[depth - 2, 0] if depth > 1 else 0
+                high = levels[depth - 1, 0]
+                if _refused(program, threads, low, high, trie[node, N_BYTE]):
+                    node = trie[node, N_END]
+                    continue
+                arena_top = levels[depth - 1, 1]
+                top, arena_top, _ = advance_threads(
+                    program, plan, arena, arena_top, threads, low, high, trie[node, N_BYTE]
+                )
+                if top == FULL:
+                    return FULL, 0
+                if top == high:
+                    node = trie[node, N_END]
+                    continue
+                levels[depth, 0] = top
+                levels[depth, 1] = arena_top
+            token = trie[node, N_TOKEN]
+            if token >= 0:
+                legal = True
+                if watched:
+                    needed = fewest_tokens(program, plan, arena, threads, high, top)
+                    legal = needed < UNREACHABLE and (most < 0 or needed <= most)
+                    if legal:
+                        worst = max(worst, needed)
+                if legal:
+                    _allow(mask, same_bytes, token)
+            node += 1
+    return 0, worst
+
+
+@kernel
+def profile(
+    program, no_plan, trie, arena, threads, levels, state, base, tokens, codes, exits
+):
+    """Walk the whole trie inside one frame without calls, from `state` with endless room.
+
+    Writes to `tokens` the node tokens that stay inside, to `codes` the state they lead to and the
+    units they take (`state - base << 10 | units`), and to `exits` (node, units) where the frame
+    returns. Returns their numbers, or (FULL, FULL).
+    """
+    n_tokens, n_exits = 0, 0
+    threads[0, T_STATE] = state
+    threads[0, T_A] = 0
+    threads[0, T_B] = NO_LIMIT - 1
+    threads[0, T_STACK] = BOTTOM
+    levels[0, 0] = 1
+    node, end = 1, trie[0, N_END]
+    while node < end:
+        depth = trie[node, N_DEPTH]
+        low = levels[depth - 2, 0] if depth > 1 else 0
+        high = levels[depth - 1, 0]
+        top, _, left = advance_threads(
+            program, no_plan, arena, 2, threads, low, high, trie[node, N_BYTE]
+        )
+        if top == FULL:
+            return FULL, FULL
+        if left:
+            exits[n_exits, 0] = node
+            exits[n_exits, 1] = NO_LIMIT - 1 - threads[high, T_B]
+            n_exits += 1
+        if top == high:
+            node = trie[node, N_END]
+            continue
+        levels[depth, 0] = top
+        inside = threads[high, T_STATE]
+        alive = program[0][inside, CHAIN] >= 0 or program[0][inside, ROW] >= 0
+        if alive and trie[node, N_TOKEN] >= 0:
+            units = NO_LIMIT - 1 - threads[high, T_B]
+            tokens[n_tokens] = trie[node, N_TOKEN]
+            codes[n_tokens] = (inside - base) << 10 | min(units, 1023)
+            n_tokens += 1
+        node += 1
+    return n_tokens, n_exits
+
+
+@kernel
+def fill_from_profile(
+    program, plan, most, same_bytes, tokens, codes, base, need, room, mask
+):
+    """Set the tokens of a profile that fit `room` units and leave at most `most` tokens to do.
+
+    Returns the most tokens that are needed after any of them, within the frame.
+    """
+    worst = 0
+    watched = len(plan[0]) > 0
+    for i in range(len(tokens)):
+        units = codes[i] & 1023
+        if units > room:
+            continue
+        if watched:
+            after = state_cost(program, plan, base + (codes[i] >> 10), max(need - units, 0), 0)
+            if after >= UNREACHABLE or (most >= 0 and after > most):
+                continue
+            worst = max(worst, after)
+        _allow(mask, same_bytes, tokens[i])
+    return worst
+
+
+@kernel
+def read_bytes(program, plan, arena, used, threads, n_threads, data):
+    """Step threads[:n_threads] over `data`. Returns (low, high, used): the threads that are left.
+
+    low == high where `data` is not legal; high is FULL where space does not suffice.
+    """
+    low, high = 0, n_threads
+    for i in range(len(data)):
+        top, used, _ = advance_threads(
+            program, plan, arena, used, threads, low, high, data[i]
+        )
+        if top == FULL:
+            return 0, FULL, used
+        low, high = high, top
+        if low == high:
+            break
+    return low, high, used
+
+
+@inlined
+def _only_byte(program, threads, low, high):
+    """The one byte that every thread must read next, or -1."""
+    states, table, classes, calls, blob, starts = program
+    only = -1
+    for i in range(low, high):
+        state, a, b = threads[i, T_STATE], threads[i, T_A], threads[i, T_B]
+        if state == FINAL_STATE:
+            return -1
+        chain = states[state, CHAIN]
+        if chain >= 0:
+            if only >= 0 and chain != only:
+                return -1
+            only = chain
+        elif states[state, ROW] >= 0:
+            for byte in range(256):
+                after, _, _ = _step(program, state, a, b, byte)
+                if after >= 0:
+                    if only >= 0 and byte != only:
+                        return -1
+                    only = byte
+    return only
+
+
+@kernel
+def forced_bytes(program, plan, arena, used, threads, n_threads, out):
+    """Write to `out` the bytes that must come next; returns how many, or FULL."""
+    low, high = 0, n_threads
+    count = 0
+    while count < len(out):
+        byte = _only_byte(program, threads, low, high)
+        if byte < 0:
+            break
+        top, used, _ = advance_threads(
+            program, plan, arena, used, threads, low, high, byte
+        )
+        if top == FULL:
+            return FULL
+        # Only the newest threads are needed: move them to the front.
+        for i in range(high, top):
+            for column in range(4):
+                threads[i - high, column] = threads[i, column]
+        low, high = 0, top - high
+        if high == 0:
+            break
+        out[count] = byte
+        count += 1
+    return count

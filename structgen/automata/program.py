@@ -1,0 +1,190 @@
+"""Linked frames: one set of flat arrays that the kernels read.
+
+S states, R table entries, K calls, L labels. State 0 is the end of the whole value: it has no
+edges, and a thread in it means that everything is written. State 1 calls the root, state 2 is
+where the root returns.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from structgen.automata.assemble import LABELS, Assembly
+from structgen.automata.frames import (
+    CALL_FROM,
+    CALL_TO,
+    CLASSES,
+    FLAG_BITS,
+    FLAGS,
+    FRAME,
+    LABEL,
+    LOOP,
+    NO_LIMIT,
+    ROW,
+    Frame,
+    FrameBuilder,
+    IntArray,
+)
+from structgen.errors import LimitError
+from structgen.options import Limits
+
+# Columns of `calls`.
+CALLEE, RETURN, REG_A, REG_B, CALL_FLAGS = range(5)
+
+ProgramArrays: TypeAlias = tuple[
+    IntArray,
+    IntArray,
+    npt.NDArray[np.uint8],
+    IntArray,
+    npt.NDArray[np.uint8],
+    npt.NDArray[np.int64],
+]
+
+FINAL_STATE = 0
+ROOT_STATE = 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Program:
+    """An immutable linked automaton over bytes.
+
+    The arrays are never written after linking. They are not flagged read-only because numba
+    looks up the type of such arguments on its slow path (30 us a call instead of 2).
+    """
+
+    states: IntArray
+    """int32[S, 8]; CLASSES is an offset into `classes`, LABEL states keep their depth in ROW."""
+    table: IntArray
+    """int32[R]: `target << FLAG_BITS | flags`, -1 where dead."""
+    classes: npt.NDArray[np.uint8]
+    """uint8[F * 256]: byte classes of every frame."""
+    calls: IntArray
+    """int32[K, 5]."""
+    blob: npt.NDArray[np.uint8]
+    """uint8[...]: all label texts, one after another."""
+    starts: npt.NDArray[np.int64]
+    """int64[L + 1]: where each label begins in `blob`."""
+    frames: tuple[Frame, ...]
+    bases: tuple[int, ...]
+    """First state of each frame."""
+
+    def frame_of(self, state: int) -> tuple[Frame, int]:
+        """The frame that a state belongs to, and its number there."""
+        index = int(self.states[state, FRAME])
+        return self.frames[index], state - self.bases[index]
+
+    @property
+    def arrays(self) -> ProgramArrays:
+        """What the kernels take."""
+        return self.states, self.table, self.classes, self.calls, self.blob, self.starts
+
+    def memory_bytes(self) -> int:
+        """Bytes of all arrays."""
+        return sum(part.nbytes for part in self.arrays)
+
+
+def link(assembly: Assembly, limits: Limits) -> Program:
+    """Give every frame its place in common arrays and resolve the calls.
+
+    Raises:
+        LimitError: more states or label text than `limits` allows.
+    """
+    blob, starts = _label_pool(assembly.label_sets, limits)
+    root = FrameBuilder("root")
+    root.state()
+    root.call(assembly.root)
+    root.state(accept=True)
+    by_key: dict[object, Frame] = {"root": root.frame(), **assembly.frames}
+    if assembly.label_sets:
+        by_key[LABELS] = _label_frame(int(np.diff(starts).max(initial=0)))
+    frames = tuple(by_key.values())
+    sizes = [len(frame.states) for frame in frames]
+    bases = [0, *np.cumsum(sizes).tolist()]
+    if bases[-1] > limits.max_states:
+        raise LimitError(
+            f"the schema needs {bases[-1]} automaton states, more than Limits.max_states="
+            f"{limits.max_states}; split it, or raise the limit"
+        )
+    base_of = dict(zip(by_key, bases, strict=False))
+    return Program(
+        states=_join_states(frames, bases, sizes),
+        table=_join_tables(frames, bases),
+        classes=np.concatenate([frame.classes for frame in frames]),
+        calls=_join_calls(frames, base_of),
+        blob=blob,
+        starts=starts,
+        frames=frames,
+        bases=tuple(bases[:-1]),
+    )
+
+
+def _join_states(frames: Sequence[Frame], bases: list[int], sizes: list[int]) -> IntArray:
+    """All states, with every offset moved to where its frame's part begins."""
+    shift = np.zeros((len(frames), 8), np.int32)
+    table, call = 0, 0
+    for index, frame in enumerate(frames):
+        shift[index, ROW] = table
+        shift[index, CALL_FROM : CALL_TO + 1] = call
+        table += len(frame.table)
+        call += len(frame.calls)
+    shift[:, LOOP] = bases[:-1]
+    shift[:, CLASSES] = np.arange(len(frames)) * 256
+    if frames[-1].name == LABELS:
+        shift[-1, ROW] = 0
+    states = np.concatenate([frame.states for frame in frames])
+    moved = np.where(states < 0, states, states + np.repeat(shift, sizes, axis=0))
+    moved[:, FRAME] = np.repeat(np.arange(len(frames)), sizes)
+    return moved.astype(np.int32, copy=False)
+
+
+def _join_tables(frames: Sequence[Frame], bases: list[int]) -> IntArray:
+    tables = [frame.table for frame in frames]
+    shift = [base << FLAG_BITS for base in bases[:-1]]
+    joined = np.concatenate(tables)
+    moved = joined + np.repeat(np.array(shift, np.int32), [len(table) for table in tables])
+    return np.where(joined < 0, joined, moved).astype(np.int32, copy=False)
+
+
+def _join_calls(frames: Sequence[Frame], base_of: dict[object, int]) -> IntArray:
+    rows = [
+        (base_of[call.callee], base + call.to, call.a, min(call.b, NO_LIMIT), call.flags)
+        for frame, base in zip(frames, base_of.values(), strict=True)
+        for _, call in frame.calls
+    ]
+    return np.array(rows, np.int32).reshape(-1, 5)
+
+
+def _label_frame(longest: int) -> Frame:
+    """One state a depth: the labels of a call are those in its registers' interval."""
+    states = np.full((longest + 1, 8), -1, np.int32)
+    states[:, CLASSES : FLAGS + 1] = 0
+    states[:, ROW] = np.arange(longest + 1)
+    states[:, FLAGS] = LABEL
+    return Frame(LABELS, states, np.zeros(0, np.int32), np.zeros(256, np.uint8))
+
+
+def _label_pool(
+    label_sets: Sequence[tuple[bytes, ...]], limits: Limits
+) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+    texts = [text for texts in label_sets for text in texts]
+    lengths = np.fromiter(map(len, texts), np.int64, len(texts))
+    starts = np.zeros(len(texts) + 1, np.int64)
+    np.cumsum(lengths, out=starts[1:])
+    if starts[-1] > limits.max_label_bytes:
+        raise LimitError(
+            f"the labels take {starts[-1]} bytes, more than Limits.max_label_bytes="
+            f"{limits.max_label_bytes}; shorten them, or raise the limit"
+        )
+    return np.frombuffer(b"".join(texts), np.uint8).copy(), starts
+
+
+def describe_state(program: Program, state: int) -> str:
+    """`object+12`: for messages and debugging."""
+    index = bisect_right(program.bases, state) - 1
+    return f"{program.frames[index].name}+{state - program.bases[index]}"

@@ -1,0 +1,71 @@
+"""What a generation returns: frozen values, no behaviour."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Generic, Literal, TypeVar
+
+T_co = TypeVar("T_co", covariant=True)
+
+FinishReason = Literal["stop", "complete"]
+"""`complete`: nothing more could follow the value. `stop`: the value could have gone on, and the
+model chose to end it or the token budget ended it in a finished state."""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Token and forward-pass counts of one generation."""
+
+    prompt_tokens: int
+    completion_tokens: int
+    """Tokens of the value, forced ones included, the end token not."""
+    sampled_tokens: int
+    """Tokens that the model chose."""
+    forced_tokens: int
+    """Tokens that the schema left no choice about."""
+    forward_passes: int
+    """Calls of the model, the one that read the prompt included."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timings:
+    """Seconds spent on one generation."""
+
+    total_s: float
+    forward_s: float
+    """Inside the model's forward pass."""
+    mask_s: float
+    """Computing and applying masks and advancing the automaton."""
+    first_mask_s: float
+    """From the call to the first mask: compilation (or its cache hit) included."""
+
+
+@dataclass(frozen=True, slots=True)
+class LabelScore:
+    """How sure the model was of one `Literal`, `Enum` or `bool` field."""
+
+    label: str
+    """The chosen label as JSON text."""
+    probability: float
+    """Product over the label's tokens of the token's probability among the legal ones."""
+    valid_mass: float
+    """Product over the same tokens of the probability that the model itself, unmasked, put on
+    legal tokens: low means that the model wanted to write something else."""
+
+
+@dataclass(frozen=True, slots=True)
+class Generation(Generic[T_co]):
+    """One finished generation.
+
+    Example: `Generation(value=Triage(...), text='{"team": "billing"}', ...)`
+    """
+
+    value: T_co
+    text: str
+    token_ids: tuple[int, ...]
+    finish_reason: FinishReason
+    usage: Usage
+    timings: Timings
+    labels: Mapping[str, LabelScore] = field(default_factory=dict[str, LabelScore])
+    """One score per `Literal`, `Enum` and `bool` field, by JSON path, e.g. `$.team`."""

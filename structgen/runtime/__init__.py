@@ -1,0 +1,1 @@
+"""Language models, masks on logits, sampling, and the one loop that decodes."""

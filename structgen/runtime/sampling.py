@@ -1,0 +1,130 @@
+"""From masked logits to token ids.
+
+The functions are pure and work on whole batches. A token that the mask forbids has the logit -inf
+in and out; among the legal ones, order and ratios stay the model's own, apart from the
+temperature. Letters of shapes: B rows, W columns of the logits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from structgen.errors import OptionError
+
+NEVER = -math.inf
+FLOAT = torch.finfo(torch.float32)
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How a token is chosen among the legal ones; names and meaning are those of transformers.
+
+    Example: `Sampling(do_sample=True, temperature=0.7, top_p=0.9, seed=1)`
+    """
+
+    do_sample: bool = False
+    """False takes the most probable token, whatever the other options say."""
+    temperature: float = 1.0
+    """Divides the logits: below 1 sharpens, above 1 flattens."""
+    top_k: int | None = None
+    """Keep the k most probable legal tokens."""
+    top_p: float | None = None
+    """Keep the fewest most probable legal tokens that together have this probability."""
+    min_p: float | None = None
+    """Keep legal tokens with at least this fraction of the best one's probability."""
+    seed: int | None = None
+    """Same seed, same tokens; None follows `torch.manual_seed`, as transformers does."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.do_sample, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise OptionError(f"do_sample={self.do_sample!r} must be True or False")
+        _check("temperature", self.temperature, (int, float), 0.0, math.inf, "above 0")
+        _check("top_k", self.top_k, (int,), 0, math.inf, "a whole number from 1 up, or None")
+        _check("top_p", self.top_p, (int, float), 0.0, 1.0, "above 0 and at most 1, or None")
+        _check("min_p", self.min_p, (int, float), 0.0, 1.0, "above 0 and at most 1, or None")
+        _check("seed", self.seed, (int,), -1, 2**63 - 1, "a whole number from 0 to 2**63 - 1")
+
+    def generators(self, n_rows: int, device: torch.device) -> list[torch.Generator]:
+        """One random generator per row, so that what a row draws depends on no other row.
+
+        Row i is seeded with `seed + i`, modulo 2**63, or from torch's global generator.
+        """
+        if self.seed is None:
+            seeds: list[int] = torch.randint(2**63 - 1, (n_rows,)).tolist()
+        else:
+            seeds = [(self.seed + i) % 2**63 for i in range(n_rows)]
+        return [torch.Generator(device=device).manual_seed(seed) for seed in seeds]
+
+
+def choose(logits: Tensor, sampling: Sampling, generators: Sequence[torch.Generator]) -> Tensor:
+    """One legal token id per row, int64 [B]; masked logits [B, W] are left as they are."""
+    if not sampling.do_sample:
+        return logits.argmax(dim=-1)
+    return draw(warp(logits, sampling), generators)
+
+
+def warp(logits: Tensor, sampling: Sampling) -> Tensor:
+    """Logits [B, W] of the distribution to draw from; at least one token per row stays."""
+    logits = logits.float()
+    best = logits.max(dim=-1, keepdim=True).values  # [B, 1]
+    # With the best logit at 0, and a divisor that float32 can hold, nothing becomes inf or nan.
+    logits = (logits - best) / min(max(sampling.temperature, FLOAT.tiny), FLOAT.max)
+    if sampling.top_k is not None:
+        logits = keep_top_k(logits, sampling.top_k)
+    if sampling.top_p is not None:
+        logits = keep_top_p(logits, sampling.top_p)
+    if sampling.min_p is not None:
+        logits = keep_min_p(logits, sampling.min_p)
+    return logits
+
+
+def keep_top_k(logits: Tensor, k: int) -> Tensor:
+    """Forbid what is less probable than the k-th best; ties with it stay."""
+    kth = logits.topk(min(k, logits.shape[-1]), dim=-1).values[:, -1:]  # [B, 1]
+    return logits.masked_fill(logits < kth, NEVER)
+
+
+def keep_top_p(logits: Tensor, p: float) -> Tensor:
+    """Forbid the tail: a token stays while those before it add up to less than p."""
+    ordered, order = logits.sort(dim=-1, descending=True, stable=True)  # [B, W]
+    probabilities = ordered.softmax(dim=-1)
+    before = probabilities.cumsum(dim=-1) - probabilities
+    before[:, 0] = 0.0  # the best token stays, whatever the rounding of the sum
+    kept = ordered.masked_fill(before >= p, NEVER)
+    return torch.empty_like(logits).scatter_(-1, order, kept)
+
+
+def keep_min_p(logits: Tensor, p: float) -> Tensor:
+    """Forbid tokens with less than p times the best one's probability."""
+    best = logits.max(dim=-1, keepdim=True).values  # [B, 1]
+    return logits.masked_fill(logits < best + math.log(p), NEVER)
+
+
+def draw(logits: Tensor, generators: Sequence[torch.Generator]) -> Tensor:
+    """One token id per row, int64 [B], with the probabilities softmax(logits)."""
+    probabilities = logits.softmax(dim=-1)  # [B, W]
+    rows = zip(probabilities, generators, strict=True)
+    return torch.cat([torch.multinomial(row, 1, generator=each) for row, each in rows])
+
+
+def _check(
+    name: str,
+    value: object,
+    kinds: tuple[type, ...],
+    above: float,
+    at_most: float,
+    allowed: str,
+) -> None:
+    """Refuse a value outside (above, at_most]; None is fine except for the temperature."""
+    if value is None and name != "temperature":
+        return
+    if isinstance(value, bool) or not isinstance(value, kinds):
+        raise OptionError(f"{name}={value!r} must be {allowed}")
+    number = float(value)  # pyright: ignore[reportArgumentType] - int or float by the line above
+    if not (above < number <= at_most) or math.isinf(number):
+        raise OptionError(f"{name}={value!r} must be {allowed}")

@@ -1,0 +1,1 @@
+"""Layer 1: Pydantic types become schema nodes."""

@@ -1,0 +1,58 @@
+"""What a user passes becomes a checked `Schema`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel, PydanticUserError, TypeAdapter
+from pydantic_core import SchemaError as CoreSchemaError
+
+from structgen.errors import Fault, UnsatisfiableSchemaError, UnsupportedSchemaError
+from structgen.schema.check import unsatisfiable
+from structgen.schema.core import read_core_schema
+from structgen.schema.nodes import Schema
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedSchema:
+    """A schema with what is needed to validate its texts."""
+
+    schema: Schema
+    adapter: TypeAdapter[Any]
+    validators: tuple[str, ...]
+    """Paths of Python validators, which run after generation."""
+
+
+def load_schema(source: Any) -> LoadedSchema:
+    """Nodes of a Pydantic model or of any type that Pydantic can validate.
+
+    Raises:
+        UnsupportedSchemaError: with every part that cannot be enforced.
+        UnsatisfiableSchemaError: with every part that no finite value matches.
+    """
+    title = getattr(source, "__name__", None) or str(source)
+    if isinstance(source, dict):
+        raise UnsupportedSchemaError(
+            [Fault("$", "JSON Schema dicts are not supported yet", "pass a Pydantic model")],
+            schema="the JSON Schema",
+        )
+    adapter = _adapter(source, title)
+    core = read_core_schema(adapter.core_schema)  # pyright: ignore[reportArgumentType]  # a TypedDict union read as a mapping
+    if core.faults:
+        raise UnsupportedSchemaError(core.faults, schema=title)
+    schema = Schema(core.root, core.definitions, title)
+    impossible = core.impossible or unsatisfiable(schema)
+    if impossible:
+        raise UnsatisfiableSchemaError(impossible, schema=title)
+    return LoadedSchema(schema, adapter, core.validators)
+
+
+def _adapter(source: Any, title: str) -> TypeAdapter[Any]:
+    try:
+        if isinstance(source, type) and issubclass(source, BaseModel):
+            source.model_rebuild()
+        return source if isinstance(source, TypeAdapter) else TypeAdapter(source)
+    except (PydanticUserError, CoreSchemaError, NameError, TypeError) as error:
+        fault = Fault("$", f"Pydantic cannot build a schema for it: {error}")
+        raise UnsupportedSchemaError([fault], schema=title) from error

@@ -1,0 +1,211 @@
+"""The schema's intermediate representation: what a JSON value may be, and nothing else.
+
+Nodes are made by the smart constructors at the end of this file, so a `Union` is always flat and
+without doubles, labels are sorted and unique, and impossible parts are `Never` with the reason.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """A finite set of scalars, each as its canonical JSON text.
+
+    Example: `Literal["a", 1]` is `Labels((b'"a"', b"1"))`
+    """
+
+    texts: tuple[bytes, ...]
+    """Sorted by bytes, unique, not empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class String:
+    """A JSON string whose length in code points lies between two bounds."""
+
+    min_length: int = 0
+    max_length: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Integer:
+    """A whole number without fraction or exponent, between two bounds (both inclusive)."""
+
+    minimum: int | None = None
+    maximum: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number whose nearest double lies between two bounds."""
+
+    minimum: float | None = None
+    maximum: float | None = None
+    exclusive_minimum: bool = False
+    exclusive_maximum: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """A JSON array of one kind of item."""
+
+    item: Node
+    min_items: int = 0
+    max_items: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Map:
+    """A JSON object with free keys and one kind of value."""
+
+    key: String
+    value: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Property:
+    """One declared property of an `Object`."""
+
+    name: str
+    node: Node
+    required: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Object:
+    """A JSON object with declared properties, emitted in this order."""
+
+    properties: tuple[Property, ...]
+    extra: Node | None = None
+    """Node of the values of undeclared keys, which follow the declared ones; None closes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Union:
+    """Any of several nodes."""
+
+    options: tuple[Node, ...]
+    """At least two, flat, unequal."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnyJson:
+    """Any JSON value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """A definition of the schema, by name: how recursion is written."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Never:
+    """No value at all."""
+
+    reason: str
+    path: str = "$"
+
+
+Node: TypeAlias = (
+    Labels | String | Integer | Number | Array | Map | Object | Union | AnyJson | Ref | Never
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """A root node and the definitions it refers to."""
+
+    root: Node
+    definitions: Mapping[str, Node]
+    title: str = "schema"
+    """How error messages call it."""
+
+
+def json_text(value: object) -> bytes:
+    """Canonical JSON of a scalar: `json_text("é")` is `b'"é"'` in UTF-8.
+
+    Raises:
+        UnicodeEncodeError: the value holds a lone surrogate, which no UTF-8 text can.
+    """
+    return json.dumps(value, ensure_ascii=False, allow_nan=False).encode("utf-8")
+
+
+def labels(texts: Iterable[bytes]) -> Labels | Never:
+    """Labels from JSON texts in any order, doubles allowed."""
+    unique = tuple(sorted(set(texts)))
+    return Labels(unique) if unique else Never("the set of choices is empty")
+
+
+def integer(minimum: int | None, maximum: int | None) -> Integer | Never:
+    """An integer between inclusive bounds; contradictory bounds are `Never`."""
+    if minimum is not None and maximum is not None and minimum > maximum:
+        return Never(f"no integer is at least {minimum} and at most {maximum}")
+    return Integer(minimum, maximum)
+
+
+def number(
+    minimum: float | None, maximum: float | None, above: bool = False, below: bool = False
+) -> Number | Never:
+    """A number between bounds (exclusive where `above` or `below` says so)."""
+    if minimum is not None and math.isinf(minimum):
+        minimum = None if minimum < 0 else minimum
+    if maximum is not None and math.isinf(maximum):
+        maximum = None if maximum > 0 else maximum
+    low = -math.inf if minimum is None else minimum
+    high = math.inf if maximum is None else maximum
+    empty = low > high or (low == high and (above or below))
+    if empty or math.isnan(low) or math.isnan(high) or low == math.inf or high == -math.inf:
+        signs = ">" if above else ">=", "<" if below else "<="
+        return Never(f"no number is {signs[0]} {minimum} and {signs[1]} {maximum}")
+    return Number(minimum, maximum, above and minimum is not None, below and maximum is not None)
+
+
+def string(min_length: int, max_length: int | None) -> String | Never:
+    """A string between inclusive lengths; contradictory bounds are `Never`."""
+    if max_length is not None and min_length > max_length:
+        return Never(f"min_length {min_length} is more than max_length {max_length}")
+    return String(min_length, max_length)
+
+
+def array(item: Node, min_items: int, max_items: int | None) -> Array | Labels | Never:
+    """An array of `item`; one that can only be empty is the label `[]`."""
+    if max_items is not None and min_items > max_items:
+        return Never(f"min_items {min_items} is more than max_items {max_items}")
+    if max_items == 0 or (isinstance(item, Never) and min_items == 0):
+        return Labels((b"[]",))
+    return item if isinstance(item, Never) else Array(item, min_items, max_items)
+
+
+def union(options: Iterable[Node]) -> Node:
+    """Any of `options`: nested unions are flattened, labels merged, impossible options dropped."""
+    flat: dict[Node, None] = {}
+    texts: list[bytes] = []
+    impossible: Never | None = None
+    for option in _flatten(options):
+        match option:
+            case Never():
+                impossible = impossible or option
+            case Labels():
+                texts.extend(option.texts)
+            case _:
+                flat[option] = None
+    if texts:
+        flat[labels(texts)] = None
+    if not flat:
+        return impossible or Never("a union without options")
+    return next(iter(flat)) if len(flat) == 1 else Union(tuple(flat))
+
+
+def _flatten(options: Iterable[Node]) -> Iterable[Node]:
+    for option in options:
+        if isinstance(option, Union):
+            yield from option.options
+        else:
+            yield option

@@ -1,0 +1,1 @@
+"""Tokens as bytes: vocabularies and their tries."""

@@ -1,0 +1,111 @@
+"""A program bound to a vocabulary: what the kernels need, and how far every state is from done."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from structgen.automata import distances, kernels
+from structgen.automata.frames import FLAGS, WIDE, IntArray
+from structgen.automata.program import Program, ProgramArrays
+from structgen.errors import LimitError, VocabularyError
+from structgen.options import Limits
+from structgen.tokens.vocabulary import Vocabulary
+
+Plan: TypeAlias = tuple[IntArray, IntArray, IntArray]
+
+DEEPEST = 180
+"""Nesting that Pydantic's JSON parser accepts with a margin (it stops at 200)."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Automaton:
+    """Immutable; shared by every session of one schema and vocabulary."""
+
+    program: Program
+    arrays: ProgramArrays
+    plan: Plan
+    vocabulary: Vocabulary
+    min_tokens: int
+    """Tokens that suffice for the shortest value."""
+
+    def is_wide(self, state: int) -> bool:
+        """Whether the state's frame keeps masks of its inside."""
+        return bool(self.program.states[state, FLAGS] & WIDE)
+
+
+def bind(program: Program, vocabulary: Vocabulary, limits: Limits) -> Automaton:
+    """Measure every state's distance with this vocabulary.
+
+    Raises:
+        VocabularyError: the vocabulary cannot write any value of the schema.
+        LimitError: even the shortest value is nested too deeply.
+    """
+    arrays = program.arrays
+    trie = vocabulary.trie.nodes
+    first, second, chars = _lookup(vocabulary)
+    label_cost = np.empty(len(program.blob), np.int32)
+    distances.label_tokens(program.blob, program.starts, trie, first, second, label_cost)
+    room = np.array([limits.max_depth, chars], np.int32)
+    bases = np.array([*program.bases, len(program.states)], np.int64)
+    cost = np.full((len(program.states), 4), kernels.UNREACHABLE, np.int32)
+    cost[:, 2:] = 0
+    distances.distances(arrays, (cost, label_cost, room), trie, first, second, bases)
+    tokens, height = int(cost[1, 0]), int(cost[1, 2])
+    if tokens >= kernels.UNREACHABLE:
+        missing = ", ".join(f"0x{byte:02X}" for byte in vocabulary.missing_bytes[:16])
+        raise VocabularyError(
+            "the vocabulary cannot write any value of the schema; it has no token for the bytes "
+            f"{missing or 'of its labels'}; use a byte-level tokenizer or one with byte fallback",
+            missing_bytes=vocabulary.missing_bytes,
+        )
+    if height > DEEPEST:
+        raise LimitError(
+            f"the shortest value is nested {height} levels deep, more than the {DEEPEST} that "
+            "JSON parsers read safely; flatten the schema"
+        )
+    room[0] = max(limits.max_depth, height)
+    return Automaton(program, arrays, (cost, label_cost, room), vocabulary, tokens)
+
+
+@lru_cache(maxsize=8)
+def _lookup(vocabulary: Vocabulary) -> tuple[IntArray, IntArray, int]:
+    """Children and grandchildren of the trie's root, and characters per token."""
+    trie = vocabulary.trie.nodes
+    first = _first_children(trie)
+    second = np.full((256, 256), -1, np.int32)
+    distances.second_children(trie, first, second)
+    return first, second, _chars_per_token(vocabulary)
+
+
+def _first_children(trie: IntArray) -> IntArray:
+    """int32[256]: the root's child over each byte, -1 where there is none."""
+    first = np.full(256, -1, np.int32)
+    child = 1
+    while child < len(trie):
+        first[trie[child, 0]] = child
+        child = int(trie[child, 2])
+    return first
+
+
+def _chars_per_token(vocabulary: Vocabulary) -> int:
+    """The largest n so that for each length up to n a token of that many ASCII letters exists."""
+    lengths = vocabulary_word_lengths(vocabulary)
+    n = 0
+    while n + 1 in lengths:
+        n += 1
+    return max(n, 1)
+
+
+def vocabulary_word_lengths(vocabulary: Vocabulary) -> set[int]:
+    """Lengths of the tokens that are ASCII letters and digits only."""
+    blob, starts = vocabulary.blob, vocabulary.starts
+    upper = blob & 0xDF
+    plain = ((upper >= 0x41) & (upper <= 0x5A)) | ((blob >= 0x30) & (blob <= 0x39))
+    strange = np.concatenate([[0], np.cumsum(~plain)])
+    clean = (strange[starts[1:]] - strange[starts[:-1]]) == 0
+    return set(np.unique(np.diff(starts)[clean]).tolist())

@@ -1,0 +1,188 @@
+"""One sequence being decoded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from structgen.automata.frames import IntArray
+from structgen.errors import BudgetError, IllegalTokenError
+from structgen.tokens.states import State, StateTable
+from structgen.tokens.tables import TableSource
+from structgen.tokens.vocabulary import Vocabulary
+
+FORCED_BYTES = 4096
+"""Forced text is looked up in pieces of at most this many bytes."""
+
+
+class Session:
+    """A position in a compiled schema; cheap to make, fork and roll back.
+
+    Made by `CompiledSchema.session`. Sessions of one compiled schema may run in different
+    threads; a single session belongs to one thread at a time.
+
+    Example:
+        s = compiled.session(max_tokens=64)
+        while not s.complete and not s.exhausted:
+            s.fill_mask(row)
+            s.advance(pick(row))
+    """
+
+    __slots__ = ("_ended", "_max_tokens", "_source", "_state", "_trail", "_vocabulary")
+
+    def __init__(
+        self, source: TableSource, vocabulary: Vocabulary, max_tokens: int | None
+    ) -> None:
+        self._source = source
+        self._vocabulary = vocabulary
+        self._max_tokens = max_tokens
+        self._trail: list[State] = []
+        self._state = source.current().start
+        self._ended = False
+
+    @property
+    def accepting(self) -> bool:
+        """The value may end here."""
+        return self._state.accepting
+
+    @property
+    def complete(self) -> bool:
+        """The value is written and nothing but its end can follow."""
+        return self._state.complete
+
+    @property
+    def finished(self) -> bool:
+        """The end token was taken."""
+        return self._ended
+
+    @property
+    def exhausted(self) -> bool:
+        """The token budget is used up; the value is then finished, whatever was chosen."""
+        return self._max_tokens is not None and len(self._trail) >= self._max_tokens
+
+    @property
+    def n_tokens(self) -> int:
+        """Tokens taken, the end token not counted."""
+        return len(self._trail)
+
+    @property
+    def tokens_to_finish(self) -> int:
+        """Tokens that suffice to finish the value from here."""
+        return self._state.table.tokens_to_finish(self._state)
+
+    def mask(self) -> IntArray:
+        """int32[n_words], read-only: bit `t & 31` of word `t >> 5` is 1 where token t is legal."""
+        state = self._state
+        if self._ended:
+            return np.zeros(self._vocabulary.n_words, np.int32)
+        mask = state.mask
+        if mask is None:
+            mask = state.table.mask(state)
+        if self._max_tokens is None:
+            return mask
+        left = self._max_tokens - len(self._trail) - 1
+        return mask if left >= state.worst else state.table.limited_mask(state, left)
+
+    def fill_mask(self, row: IntArray) -> None:
+        """Write the mask to `row`, int32[n_words] (32 tokens a word), on the caller's memory."""
+        row[:] = self.mask()
+
+    def allows(self, token_id: int) -> bool:
+        """Whether `advance(token_id)` would succeed."""
+        if not 0 <= token_id < self._vocabulary.width:
+            return False
+        return bool(int(self.mask()[token_id >> 5]) >> (token_id & 31) & 1)
+
+    def advance(self, token_id: int) -> None:
+        """Take a token.
+
+        Raises:
+            IllegalTokenError: the token is not allowed; the session is unchanged.
+        """
+        if self._max_tokens is not None and not self.allows(token_id):
+            raise self._illegal(token_id)
+        after = None if self._ended else self._state.next.get(token_id)
+        if after is None:
+            after = self._find(token_id)
+            if after is None:
+                return
+        self._trail.append(self._state)
+        self._state = after
+
+    def _find(self, token_id: int) -> State | None:
+        """The state after a token that this state has not seen yet; None for the end token."""
+        if self._ended:
+            raise self._illegal(token_id)
+        if token_id in self._vocabulary.eos_token_ids:
+            if not self._state.accepting:
+                raise self._illegal(token_id)
+            self._ended = True
+            return None
+        data = self._vocabulary.bytes_of(token_id)
+        table = self._source.current()
+        state = table.adopt(self._state)
+        after = table.advance(state, token_id, data) if data else None
+        if after is None:
+            raise self._illegal(token_id)
+        return after
+
+    def _illegal(self, token_id: int) -> IllegalTokenError:
+        if self._ended:
+            return IllegalTokenError(token_id, "the value has ended")
+        if not 0 <= token_id < self._vocabulary.width:
+            return IllegalTokenError(
+                token_id, f"the vocabulary has {self._vocabulary.width} ids, from 0 on"
+            )
+        data = self._vocabulary.bytes_of(token_id)
+        if token_id in self._vocabulary.eos_token_ids:
+            return IllegalTokenError(token_id, "the value is not finished")
+        if not data:
+            return IllegalTokenError(token_id, "it is a special or unused token")
+        if self._max_tokens is not None and self.exhausted:
+            return IllegalTokenError(token_id, "the token budget is used up")
+        return IllegalTokenError(token_id, f"{data!r} does not fit the schema or the token budget")
+
+    def fork(self) -> Session:
+        """An independent session at the same position."""
+        twin = Session.__new__(Session)
+        twin._source = self._source
+        twin._vocabulary = self._vocabulary
+        twin._max_tokens = self._max_tokens
+        twin._trail = self._trail.copy()
+        twin._state = self._state
+        twin._ended = self._ended
+        return twin
+
+    def rollback(self, n_tokens: int) -> None:
+        """Take back the last tokens; an end token counts as one of them."""
+        available = len(self._trail) + self._ended
+        if not 0 <= n_tokens <= available:
+            raise IllegalTokenError(
+                -1, f"cannot roll back {n_tokens} tokens, {available} were taken"
+            )
+        if n_tokens and self._ended:
+            self._ended = False
+            n_tokens -= 1
+        if n_tokens:
+            self._state = self._trail[-n_tokens]
+            del self._trail[-n_tokens:]
+
+    def forced_bytes(self) -> bytes:
+        """Bytes that are certain to come next."""
+        return self._state.table.forced_bytes(self._state, FORCED_BYTES)
+
+
+def fill_masks(sessions: Sequence[Session], out: IntArray) -> None:
+    """Write each session's mask to its row of `out`, int32[B, n_words]."""
+    for row, session in zip(out, sessions, strict=True):
+        row[:] = session.mask()
+
+
+def check_budget(max_tokens: int | None, needed: int, schema: str) -> None:
+    """Raise BudgetError where the shortest value does not fit."""
+    if max_tokens is not None and max_tokens < needed:
+        raise BudgetError(max_tokens, needed, schema=schema)
+
+
+__all__ = ["Session", "StateTable", "check_budget", "fill_masks"]

@@ -1,0 +1,310 @@
+"""Run-time states: sets of threads, interned, with their masks and successors found on demand.
+
+The table is a cache in front of the kernels: what a state allows and where a token leads is
+computed at the first visit and remembered. When the masks outgrow their capacity the compiled
+schema starts a new table; sessions keep the one they are in until their next move.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from structgen.automata import kernels
+from structgen.automata.frames import CHAIN, LOOP, NO_LIMIT, ROW, IntArray
+from structgen.automata.kernels import A_PARENT, A_TOKENS, BOTTOM, END_OF_VALUE
+from structgen.automata.program import FINAL_STATE, ROOT_STATE
+from structgen.errors import LimitError
+from structgen.options import Limits
+from structgen.tokens.automaton import Automaton
+from structgen.tokens.profiles import ProfileCache
+
+Thread: TypeAlias = tuple[int, int, int, int]
+"""(state, a, b, stack), as in the kernels."""
+
+Bytes: TypeAlias = npt.NDArray[np.uint8]
+
+FINAL: Thread = (FINAL_STATE, 0, 0, END_OF_VALUE)
+FROM_ROOT = np.zeros(1, np.int32)
+"""Roots of a walk from the trie's root."""
+
+STATE_BYTES = 512
+"""Rough size of a state without its mask, for the capacity."""
+
+
+@dataclass(slots=True, eq=False)
+class State:
+    """All ways to have read the bytes so far; compared by identity within its table."""
+
+    threads: tuple[Thread, ...]
+    """Closed, sorted, without those that have no byte edges (but with FINAL)."""
+    table: StateTable
+    accepting: bool
+    """The value may end here."""
+    complete: bool
+    """The value must end here."""
+    next: dict[int, State] = field(default_factory=dict[int, "State"])
+    """Successors by token id, as far as they were asked for."""
+    mask: IntArray | None = None
+    """int32[n_words], read-only, without regard to any budget; None until asked for."""
+    worst: int = 0
+    """With a mask: the most tokens still needed after any token it allows."""
+
+
+class StateTable:
+    """States of one automaton; mutable, guarded by one lock where something is added."""
+
+    def __init__(self, automaton: Automaton, profiles: ProfileCache, limits: Limits) -> None:
+        self.automaton = automaton
+        self._profiles = profiles
+        self._limits = limits
+        self._lock = threading.RLock()
+        longest = automaton.vocabulary.max_token_bytes
+        self._room_cap = longest + 1
+        self._levels = np.zeros((longest + 2, 2), np.int32)
+        self._threads = np.zeros((4 * longest + 256, 4), np.int32)
+        self._arena = np.zeros((4 * longest + 1024, 6), np.int32)
+        self._used = 2
+        self._stacks: dict[Thread, int] = {}
+        self._canonical: list[int] = [END_OF_VALUE, BOTTOM]
+        self._states: dict[tuple[Thread, ...], State] = {}
+        self._masks: dict[tuple[Thread, ...], tuple[IntArray, int]] = {}
+        self.bytes_used = 0
+        self.start = self._start()
+
+    def memory_bytes(self) -> int:
+        """Bytes of masks, states and scratch space."""
+        return self.bytes_used + self._arena.nbytes + self._threads.nbytes
+
+    def advance(self, state: State, token_id: int, data: bytes) -> State | None:
+        """The state after `data`, the bytes of `token_id`; None if they are not legal."""
+        with self._lock:
+            low, high, used = self._run(state.threads, np.frombuffer(data, np.uint8))
+            if low == high:
+                return None
+            after = state.next[token_id] = self._intern_result(low, high, used)
+            return after
+
+    def adopt(self, state: State) -> State:
+        """The same state in this table, for a session that comes from an older one."""
+        if state.table is self:
+            return state
+        with self._lock:
+            moved = {
+                (s, a, b, self._adopt_stack(state.table, stack)) for s, a, b, stack in state.threads
+            }
+            return self._intern(tuple(sorted(moved)))
+
+    def mask(self, state: State) -> IntArray:
+        """int32[n_words], read-only: the tokens that `state` allows, the end token included."""
+        if state.mask is None:
+            with self._lock:
+                key = self._canonical_threads(state)
+                found = self._masks.get(key)
+                if found is None:
+                    found = self._masks[key] = self._compute_mask(key, state.accepting, -1)
+                    self.bytes_used += found[0].nbytes
+                state.mask, state.worst = found
+        return state.mask
+
+    def limited_mask(self, state: State, most: int) -> IntArray:
+        """Like `mask`, but only tokens after which at most `most` more suffice."""
+        mask = self.mask(state)
+        if state.worst <= most:
+            return mask
+        with self._lock:
+            key = self._canonical_threads(state)
+            return self._compute_mask(key, state.accepting, most)[0]
+
+    def tokens_to_finish(self, state: State) -> int:
+        """Tokens that suffice to finish the value."""
+        with self._lock:
+            n_threads = self._load(state.threads)
+            return int(
+                kernels.fewest_tokens(
+                    self.automaton.arrays, self.automaton.plan, self._arena, self._threads, 0,
+                    n_threads,
+                )
+            )  # fmt: skip
+
+    def forced_bytes(self, state: State, most: int) -> bytes:
+        """Bytes that must come next, at most `most`."""
+        out = np.empty(most, np.uint8)
+        with self._lock:
+            while True:
+                n_threads = self._load(state.threads)
+                count = kernels.forced_bytes(
+                    self.automaton.arrays, self.automaton.plan, self._arena, self._used,
+                    self._threads, n_threads, out,
+                )  # fmt: skip
+                if count != kernels.FULL:
+                    return out[:count].tobytes()
+                self._grow()
+
+    def _start(self) -> State:
+        root = np.array([(ROOT_STATE, 0, 0, END_OF_VALUE)], np.int32)
+        while True:
+            self._threads[:1] = root
+            high, used, _ = kernels.close(
+                self.automaton.arrays, self.automaton.plan, self._arena, self._used,
+                self._threads, 0, 0, 1,
+            )  # fmt: skip
+            if high != kernels.FULL:
+                return self._intern_result(0, high, used)
+            self._grow()
+
+    def _run(self, threads: tuple[Thread, ...], data: Bytes) -> tuple[int, int, int]:
+        while True:
+            n_threads = self._load(threads)
+            low, high, used = kernels.read_bytes(
+                self.automaton.arrays, self.automaton.plan, self._arena, self._used,
+                self._threads, n_threads, data,
+            )  # fmt: skip
+            if high != kernels.FULL:
+                return low, high, used
+            self._grow()
+
+    def _load(self, threads: tuple[Thread, ...]) -> int:
+        while len(threads) > len(self._threads):
+            self._grow()
+        if threads:
+            self._threads[: len(threads)] = threads
+        return len(threads)
+
+    def _grow(self) -> None:
+        """Double the scratch space; ambiguous schemas need more than usual."""
+        if len(self._threads) > 64 * self._limits.max_threads:
+            raise LimitError(
+                f"the schema is too ambiguous: more than Limits.max_threads="
+                f"{self._limits.max_threads} alternatives are open at once; give unions a "
+                "discriminating first field"
+            )
+        self._threads = np.concatenate([self._threads, np.zeros_like(self._threads)])
+        self._arena = np.concatenate([self._arena, np.zeros_like(self._arena)])
+
+    def _compute_mask(
+        self, threads: tuple[Thread, ...], accepting: bool, most: int
+    ) -> tuple[IntArray, int]:
+        vocabulary = self.automaton.vocabulary
+        mask = np.zeros(vocabulary.n_words, np.int32)
+        narrow = tuple(thread for thread in threads if not self.automaton.is_wide(thread[0]))
+        worst = self._walk(narrow, FROM_ROOT, mask, most) if narrow else 0
+        for thread in threads:
+            if self.automaton.is_wide(thread[0]):
+                worst = max(worst, self._add_wide(thread, mask, most))
+        if accepting:
+            for token_id in vocabulary.eos_token_ids:
+                mask[token_id >> 5] |= np.int32(np.uint32(1 << (token_id & 31)).view(np.int32))
+        mask.setflags(write=False)
+        return mask, worst
+
+    def _add_wide(self, thread: Thread, mask: IntArray, most: int) -> int:
+        """Inner mask of a wide frame, then a walk from its exits in the return state."""
+        state, need, room, stack = thread
+        profile = self._profiles.get(self.automaton, state)
+        base = state - self.automaton.program.frame_of(state)[1]
+        behind = int(self._arena[stack, A_TOKENS])
+        row, worst = self._profiles.row(self.automaton, profile, base, need, room, -1)
+        if 0 <= most < worst + behind:
+            within = max(most - behind, 0)
+            row, worst = self._profiles.row(self.automaton, profile, base, need, room, within)
+        if most < 0 or most > behind:
+            np.bitwise_or(mask, row, out=mask)
+        exits = profile.exits_within(need, room)
+        if not len(exits):
+            return worst + behind
+        after = FINAL
+        if stack != END_OF_VALUE:
+            to, a, b, parent = self._arena[stack, : A_PARENT + 1].tolist()
+            after = (to, a, b, parent)
+        return max(worst + behind, self._walk((after,), exits, mask, most, closed=False))
+
+    def _walk(
+        self,
+        threads: tuple[Thread, ...],
+        roots: IntArray,
+        mask: IntArray,
+        most: int,
+        *,
+        closed: bool = True,
+    ) -> int:
+        trie = self.automaton.vocabulary.trie
+        while True:
+            n_threads = self._load(threads)
+            status, worst = kernels.walk(
+                self.automaton.arrays, self.automaton.plan, most, trie.nodes, trie.same_bytes,
+                roots, self._arena, self._used, self._threads, n_threads, closed, self._levels,
+                mask,
+            )  # fmt: skip
+            if status != kernels.FULL:
+                return int(worst)
+            self._grow()
+
+    def _canonical_threads(self, state: State) -> tuple[Thread, ...]:
+        """The state's threads with their room cut to what one token can use up."""
+        return tuple(
+            sorted({(s, a, self._cut(s, b), self._canonical[k]) for s, a, b, k in state.threads})
+        )
+
+    def _cut(self, state: int, room: int) -> int:
+        if room == NO_LIMIT or self.automaton.program.states[state, LOOP] < 0:
+            return room
+        return min(room, self._room_cap)
+
+    def _intern_result(self, low: int, high: int, used: int) -> State:
+        """The state of the scratch threads [low, high), whose new stacks become permanent."""
+        pushed: list[list[int]] = self._arena[self._used : used].tolist()
+        first_pushed = self._used
+        places: dict[int, int] = {}
+
+        def place(stack: int) -> int:
+            if stack < first_pushed:
+                return stack
+            if stack not in places:
+                state, a, b, parent, tokens, depth = pushed[stack - first_pushed]
+                places[stack] = self._stack((state, a, b, place(parent)), tokens, depth)
+            return places[stack]
+
+        states = self.automaton.program.states
+        threads: set[Thread] = set()
+        for s, a, b, stack in self._threads[low:high].tolist():
+            if s == FINAL_STATE or states[s, CHAIN] >= 0 or states[s, ROW] >= 0:
+                threads.add((s, a, b, place(stack)))
+        return self._intern(tuple(sorted(threads)))
+
+    def _intern(self, threads: tuple[Thread, ...]) -> State:
+        state = self._states.get(threads)
+        if state is None:
+            accepting = FINAL in threads
+            state = State(threads, self, accepting, accepting and len(threads) == 1)
+            self._states[threads] = state
+            self.bytes_used += STATE_BYTES
+        return state
+
+    def _stack(self, key: Thread, tokens: int, depth: int) -> int:
+        """The permanent arena row (return state, a, b, parent)."""
+        found = self._stacks.get(key)
+        if found is not None:
+            return found
+        state, a, b, parent = key
+        number = self._stacks[key] = self._used
+        if number + len(self._threads) >= len(self._arena):
+            self._arena = np.concatenate([self._arena, np.zeros_like(self._arena)])
+        self._arena[number] = (*key, tokens, depth)
+        self._used += 1
+        self._canonical.append(number)
+        self.bytes_used += STATE_BYTES
+        canonical = (state, a, self._cut(state, b), self._canonical[parent])
+        if canonical != key:
+            self._canonical[number] = self._stack(canonical, tokens, depth)
+        return number
+
+    def _adopt_stack(self, other: StateTable, stack: int) -> int:
+        if stack in (END_OF_VALUE, BOTTOM):
+            return stack
+        state, a, b, parent, tokens, depth = other._arena[stack].tolist()
+        return self._stack((state, a, b, self._adopt_stack(other, parent)), tokens, depth)
