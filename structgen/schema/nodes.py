@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 
@@ -22,6 +22,8 @@ class Labels:
 
     texts: tuple[bytes, ...]
     """Sorted by bytes, unique, not empty."""
+    declared: tuple[bytes, ...] = field(default=(), compare=False, repr=False)
+    """The same in the author's order, for people and prompts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +76,8 @@ class Property:
     name: str
     node: Node
     required: bool = True
+    description: str = field(default="", compare=False, repr=False)
+    """What the author says about it; it goes into the prompt and not into the automaton."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +87,7 @@ class Object:
     properties: tuple[Property, ...]
     extra: Node | None = None
     """Node of the values of undeclared keys, which follow the declared ones; None closes it."""
+    description: str = field(default="", compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +144,10 @@ def json_text(value: object) -> bytes:
 
 def labels(texts: Iterable[bytes]) -> Labels | Never:
     """Labels from JSON texts in any order, doubles allowed."""
-    unique = tuple(sorted(set(texts)))
-    return Labels(unique) if unique else Never("the set of choices is empty")
+    declared = tuple(dict.fromkeys(texts))
+    if not declared:
+        return Never("the set of choices is empty")
+    return Labels(tuple(sorted(declared)), declared)
 
 
 def integer(minimum: int | None, maximum: int | None) -> Integer | Never:
@@ -193,7 +200,7 @@ def union(options: Iterable[Node]) -> Node:
             case Never():
                 impossible = impossible or option
             case Labels():
-                texts.extend(option.texts)
+                texts.extend(option.declared or option.texts)
             case _:
                 flat[option] = None
     if texts:

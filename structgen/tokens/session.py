@@ -8,12 +8,10 @@ import numpy as np
 
 from structgen.automata.frames import IntArray
 from structgen.errors import BudgetError, IllegalTokenError
-from structgen.tokens.states import State, StateTable
+from structgen.tokens.forced import forced_tokens
+from structgen.tokens.states import State
 from structgen.tokens.tables import TableSource
 from structgen.tokens.vocabulary import Vocabulary
-
-FORCED_BYTES = 4096
-"""Forced text is looked up in pieces of at most this many bytes."""
 
 
 class Session:
@@ -31,9 +29,7 @@ class Session:
 
     __slots__ = ("_ended", "_max_tokens", "_source", "_state", "_trail", "_vocabulary")
 
-    def __init__(
-        self, source: TableSource, vocabulary: Vocabulary, max_tokens: int | None
-    ) -> None:
+    def __init__(self, source: TableSource, vocabulary: Vocabulary, max_tokens: int | None) -> None:
         self._source = source
         self._vocabulary = vocabulary
         self._max_tokens = max_tokens
@@ -168,9 +164,24 @@ class Session:
             self._state = self._trail[-n_tokens]
             del self._trail[-n_tokens:]
 
-    def forced_bytes(self) -> bytes:
-        """Bytes that are certain to come next."""
-        return self._state.table.forced_bytes(self._state, FORCED_BYTES)
+    def forced(self) -> list[int]:
+        """Token ids that are certain to come next, often none; taking them is up to the caller."""
+        if self._ended or self.exhausted:
+            return []
+        tokens = self._state.forced
+        if tokens is None:
+            tokens = self._state.forced = forced_tokens(self._state.table, self._state)
+        if self._max_tokens is None:
+            return list(tokens)
+        # A tight budget may leave room only for a shorter spelling than the tokenizer's own.
+        twin = self.fork()
+        affordable: list[int] = []
+        for token_id in tokens:
+            if not twin.allows(token_id):
+                break
+            twin.advance(token_id)
+            affordable.append(token_id)
+        return affordable
 
 
 def fill_masks(sessions: Sequence[Session], out: IntArray) -> None:
@@ -183,6 +194,3 @@ def check_budget(max_tokens: int | None, needed: int, schema: str) -> None:
     """Raise BudgetError where the shortest value does not fit."""
     if max_tokens is not None and max_tokens < needed:
         raise BudgetError(max_tokens, needed, schema=schema)
-
-
-__all__ = ["Session", "StateTable", "check_budget", "fill_masks"]

@@ -53,6 +53,8 @@ class State:
     """int32[n_words], read-only, without regard to any budget; None until asked for."""
     worst: int = 0
     """With a mask: the most tokens still needed after any token it allows."""
+    forced: tuple[int, ...] | None = None
+    """Tokens that are certain to come next; None until asked for."""
 
 
 class StateTable:

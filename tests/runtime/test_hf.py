@@ -86,17 +86,17 @@ def test_a_folder_that_is_not_there_is_named(tmp_path):
 def test_a_damaged_folder_is_named(folder):
     weights = folder / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:1000])
-    with pytest.raises(ModelError, match="could not load the model .*tiny"):
+    with pytest.raises(ModelError, match=r"could not load the model .*tiny"):
         load(folder)
     (folder / "config.json").write_text("{")
-    with pytest.raises(ModelError, match="could not load the model .*tiny"):
+    with pytest.raises(ModelError, match=r"could not load the model .*tiny"):
         load(folder)
 
 
 def test_a_folder_without_a_tokenizer_is_named(folder):
     for file in folder.glob("token*"):
         file.unlink()
-    with pytest.raises(ModelError, match="could not load the tokenizer .*tiny"):
+    with pytest.raises(ModelError, match=r"could not load the tokenizer .*tiny"):
         load(folder)
     assert load(folder, tokenizer=tiny_tokenizer()).encode_prompt("a") != []
 

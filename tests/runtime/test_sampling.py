@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from structgen.errors import OptionError
-from structgen.runtime.sampling import Sampling, choose, warp
+from structgen.runtime import sampling as sampling_module
+from structgen.runtime.sampling import Sampling, choose, draw, warp
 
 NEVER = float("-inf")
 CPU = torch.device("cpu")
@@ -122,6 +123,23 @@ def test_draws_follow_the_masked_distribution(temperature):
     legal = expected > 0
     deviations = (counts - n_draws * expected)[legal] ** 2 / (n_draws * expected)[legal]
     assert deviations.sum() < 16.3  # chi-square, 3 degrees of freedom, p = 0.001
+
+
+def test_a_flat_distribution_is_cut_beyond_the_head():
+    logits = torch.arange(1000.0).flip(0)[None] * 1e-4
+    kept = warp(logits, Sampling(do_sample=True, top_p=0.8))[0] > NEVER
+    expected = keep_slowly(logits[0].tolist(), Sampling(True, top_p=0.8))
+    assert set(kept.nonzero().flatten().tolist()) == expected
+    assert 700 < kept.sum() < 800
+
+
+@pytest.mark.parametrize("number", [0.0, 1 - 2**-53, 1.0])
+def test_the_ends_of_the_random_range_draw_legal_tokens(monkeypatch, number):
+    uniform = torch.tensor([number], dtype=torch.float64)
+    monkeypatch.setattr(sampling_module, "_uniform", lambda generator: uniform)
+    logits = torch.tensor([[NEVER, 0.3, 0.1, NEVER, 0.7, NEVER]])
+    [token] = draw(logits, Sampling().generators(1, CPU)).tolist()
+    assert token == (1 if number == 0 else 4)
 
 
 def test_a_row_draws_the_same_alone_and_in_a_batch():

@@ -1,0 +1,75 @@
+"""structgen: Pydantic models in, validated objects out, for local language models.
+
+    import structgen as sg
+
+    triage = sg.generate(Triage, "My card was charged twice.")
+
+Names are loaded at their first use, so that the engine can be used without importing torch.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from structgen.api import check as check
+    from structgen.api import default_lm as default_lm
+    from structgen.api import generate as generate
+    from structgen.api import structured as structured
+    from structgen.compiler import CompiledSchema as CompiledSchema
+    from structgen.compiler import clear_cache as clear_cache
+    from structgen.compiler import compile as compile
+    from structgen.errors import BudgetError as BudgetError
+    from structgen.errors import IllegalTokenError as IllegalTokenError
+    from structgen.errors import SchemaError as SchemaError
+    from structgen.errors import StructgenError as StructgenError
+    from structgen.errors import ValidationFailedError as ValidationFailedError
+    from structgen.generator import Generator as Generator
+    from structgen.options import Limits as Limits
+    from structgen.results import Generation as Generation
+    from structgen.results import LabelScore as LabelScore
+    from structgen.results import Timings as Timings
+    from structgen.results import Usage as Usage
+    from structgen.runtime.hf import HFModel as HFModel
+    from structgen.runtime.hf import load as load
+    from structgen.runtime.lm import LanguageModel as LanguageModel
+    from structgen.tokens.session import Session as Session
+    from structgen.tokens.session import fill_masks as fill_masks
+    from structgen.tokens.vocabulary import Vocabulary as Vocabulary
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "structgen.api": ("check", "default_lm", "generate", "structured"),
+    "structgen.compiler": ("CompiledSchema", "clear_cache", "compile"),
+    "structgen.errors": (
+        "BudgetError",
+        "IllegalTokenError",
+        "SchemaError",
+        "StructgenError",
+        "ValidationFailedError",
+    ),
+    "structgen.generator": ("Generator",),
+    "structgen.options": ("Limits",),
+    "structgen.results": ("Generation", "LabelScore", "Timings", "Usage"),
+    "structgen.runtime.hf": ("HFModel", "load"),
+    "structgen.runtime.lm": ("LanguageModel",),
+    "structgen.tokens.session": ("Session", "fill_masks"),
+    "structgen.tokens.vocabulary": ("Vocabulary",),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = sorted(_HOME_OF)  # pyright: ignore[reportUnsupportedDunderAll]  # one list, not two
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOME_OF.get(name)
+    if home is None:
+        raise AttributeError(f"module 'structgen' has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(home), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]

@@ -1,0 +1,114 @@
+"""One-call functions over `Generator`, the default model, and the `structured` decorator."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pydantic import BaseModel
+
+from structgen.errors import OptionError
+from structgen.generator import MAX_NEW_TOKENS, Generator, check_max_new_tokens
+from structgen.options import Layout
+from structgen.prompts import Prompt, SchemaPrompt, check_prompt
+from structgen.runtime.lm import LanguageModel
+from structgen.runtime.sampling import Sampling
+from structgen.schema.load import load_schema
+
+if TYPE_CHECKING:
+    from structgen.runtime.hf import HFModel
+
+T = TypeVar("T")
+Model = TypeVar("Model", bound=type[BaseModel])
+
+_default_lock = threading.Lock()
+_default: list[HFModel] = []
+
+
+def default_lm() -> HFModel:
+    """The default model, SmolLM2-135M-Instruct; loaded at the first call and kept.
+
+    Raises:
+        MissingDependencyError: its wheel is not installed; the message says how.
+    """
+    with _default_lock:
+        if not _default:
+            from structgen.runtime.hf import load
+
+            _default.append(load())
+        return _default[0]
+
+
+def generate(
+    schema: type[T],
+    prompt: Prompt,
+    *,
+    lm: LanguageModel | None = None,
+    max_new_tokens: int = MAX_NEW_TOKENS,
+    do_sample: bool = False,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    min_p: float | None = None,
+    seed: int | None = None,
+    layout: Layout = "spaced",
+    require_all: bool = False,
+    schema_prompt: SchemaPrompt = True,
+) -> T:
+    """Generate one value of a type; keep a `Generator` to generate many.
+
+    Example: `generate(Triage, "My card was charged twice.") -> Triage(...)`
+
+    Args:
+        lm: a language model, see `structgen.load`; None for the default one.
+
+    Raises:
+        StructgenError: see `Generator`; the schema and the options are checked before a model is
+            loaded.
+    """
+    if lm is None:
+        load_schema(schema)
+        check_prompt(prompt)
+        check_max_new_tokens(max_new_tokens)
+        Sampling(do_sample, temperature, top_k, top_p, min_p, seed)
+        lm = default_lm()
+    generator = Generator[T](
+        schema,
+        lm,
+        max_new_tokens=max_new_tokens,
+        do_sample=do_sample,
+        temperature=temperature,
+        top_k=top_k,
+        top_p=top_p,
+        min_p=min_p,
+        seed=seed,
+        layout=layout,
+        require_all=require_all,
+        schema_prompt=schema_prompt,
+    )
+    return generator(prompt)
+
+
+def structured(model: Model) -> Model:
+    """Class decorator: check a Pydantic model where it is written.
+
+    The class itself is returned, unchanged. It is compiled at the first use and found again by
+    its identity. A model that refers to classes not defined yet is checked at its first use.
+
+    Example:
+        @structured
+        class Triage(BaseModel): ...
+
+    Raises:
+        SchemaError: a part of the model cannot be enforced; all faults at once.
+    """
+    if not (isinstance(model, type) and issubclass(model, BaseModel)):  # pyright: ignore[reportUnnecessaryIsInstance]  # untyped callers
+        raise OptionError(f"structured is for Pydantic models, got {model!r}")
+    if model.__pydantic_complete__:
+        load_schema(model)
+    return model
+
+
+def check(schema: Any) -> None:
+    """Raise what compiling `schema` would raise about the schema itself; needs no model."""
+    load_schema(schema)

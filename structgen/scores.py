@@ -1,0 +1,164 @@
+"""How sure the model was of each label in a finished value."""
+
+from __future__ import annotations
+
+import json
+import math
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from structgen.results import LabelScore
+from structgen.schema.nodes import Array, Labels, Map, Node, Object, Ref, Schema, Union
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """One token of the value."""
+
+    n_bytes: int
+    log_prob: float
+    """Renormalised over the legal tokens; 0 where it was forced."""
+    valid_mass: float
+
+
+def label_scores(schema: Schema, text: str, tokens: Sequence[Written]) -> dict[str, LabelScore]:
+    """A score for each `Literal`, `Enum` and `bool` value in `text`, by JSON path.
+
+    A label's tokens are those that wrote any of its bytes. The closing quote counts only where
+    the label is the beginning of a longer one, since only then does it decide anything.
+    """
+    data = text.encode()
+    ends: list[int] = []
+    for token in tokens:
+        ends.append((ends[-1] if ends else 0) + token.n_bytes)
+    scores: dict[str, LabelScore] = {}
+    for path, labels, start, end in _labels_in(schema, text):
+        label = data[start:end]
+        decided = end if not label.startswith(b'"') or _is_prefix(label, labels) else end - 1
+        first = bisect_right(ends, start)
+        last = bisect_right(ends, decided - 1)
+        part = tokens[first : last + 1]
+        scores[path] = LabelScore(
+            label=label.decode(),
+            probability=math.exp(sum(token.log_prob for token in part)),
+            valid_mass=math.prod(token.valid_mass for token in part),
+        )
+    return scores
+
+
+def _is_prefix(label: bytes, labels: Labels) -> bool:
+    """Whether another label goes on where this one has its closing quote."""
+    stem = label[:-1]
+    return any(text.startswith(stem) and text != label for text in labels.texts)
+
+
+def _labels_in(schema: Schema, text: str) -> Iterator[tuple[str, Labels, int, int]]:
+    """(path, labels, first byte, end byte) of each label in a text that fits the schema."""
+    data = text.encode()
+    for path, keys, start, end in scalars(text):
+        scalar = data[start:end]
+        for node in _at(schema.root, keys, schema.definitions):
+            if isinstance(node, Labels) and node.texts != (b"null",) and scalar in node.texts:
+                yield path, node, start, end
+                break
+
+
+def _at(
+    node: Node,
+    keys: tuple[str | int, ...],
+    definitions: Mapping[str, Node],
+    refs: frozenset[str] = frozenset(),
+) -> Iterator[Node]:
+    """The nodes that a path can lead to; `refs` were followed since its last step."""
+    match node:
+        case Union():
+            for option in node.options:
+                yield from _at(option, keys, definitions, refs)
+        case Ref():
+            if node.name not in refs:
+                yield from _at(definitions[node.name], keys, definitions, refs | {node.name})
+        case _ if not keys:
+            yield node
+        case Array():
+            yield from _at(node.item, keys[1:], definitions)
+        case Map():
+            yield from _at(node.value, keys[1:], definitions)
+        case Object():
+            for prop in node.properties:
+                if prop.name == keys[0]:
+                    yield from _at(prop.node, keys[1:], definitions)
+        case _:
+            return
+
+
+def scalars(text: str) -> Iterator[tuple[str, tuple[str | int, ...], int, int]]:
+    """(path, keys, first byte, end byte) of every scalar in a JSON text.
+
+    Example: `{"a": [1]}` -> `("$.a[0]", ("a", 0), 7, 8)`
+    """
+    decoder = json.JSONDecoder()
+    yield from _Scanner(text, decoder).value("$", (), 0)
+
+
+class _Scanner:
+    """Walks a valid JSON text; `at` is where it stands after the last value."""
+
+    def __init__(self, text: str, decoder: json.JSONDecoder) -> None:
+        self._text = text
+        self._decoder = decoder
+        self._bytes_before = _byte_offsets(text)
+        self.at = 0
+
+    def value(
+        self, path: str, keys: tuple[str | int, ...], at: int
+    ) -> Iterator[tuple[str, tuple[str | int, ...], int, int]]:
+        at = self._skip(at)
+        if self._text[at] == "{":
+            yield from self._members(path, keys, at)
+        elif self._text[at] == "[":
+            yield from self._items(path, keys, at)
+        else:
+            _, self.at = self._raw(at)
+            yield path, keys, self._bytes_before[at], self._bytes_before[self.at]
+
+    def _members(
+        self, path: str, keys: tuple[str | int, ...], at: int
+    ) -> Iterator[tuple[str, tuple[str | int, ...], int, int]]:
+        at = self._skip(at + 1)
+        while self._text[at] != "}":
+            name, at = self._raw(at)
+            colon = self._skip(at)
+            yield from self.value(f"{path}.{name}", (*keys, name), colon + 1)
+            at = self._skip(self.at)
+            at = self._skip(at + 1) if self._text[at] == "," else at
+        self.at = at + 1
+
+    def _items(
+        self, path: str, keys: tuple[str | int, ...], at: int
+    ) -> Iterator[tuple[str, tuple[str | int, ...], int, int]]:
+        at = self._skip(at + 1)
+        index = 0
+        while self._text[at] != "]":
+            yield from self.value(f"{path}[{index}]", (*keys, index), at)
+            at = self._skip(self.at)
+            at = self._skip(at + 1) if self._text[at] == "," else at
+            index += 1
+        self.at = at + 1
+
+    def _skip(self, at: int) -> int:
+        while self._text[at] in " \n\t\r":
+            at += 1
+        return at
+
+    def _raw(self, at: int) -> tuple[Any, int]:
+        return self._decoder.raw_decode(self._text, at)
+
+
+def _byte_offsets(text: str) -> list[int]:
+    """UTF-8 bytes before each character, and in all."""
+    offsets = [0]
+    for character in text:
+        offsets.append(offsets[-1] + len(character.encode()))
+    return offsets
