@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import assert_never
@@ -22,6 +23,7 @@ from structgen.automata.structures import (
     object_frame,
     targets_of,
 )
+from structgen.errors import LimitError
 from structgen.options import Options
 from structgen.schema.nodes import (
     AnyJson,
@@ -43,6 +45,8 @@ LABELS = "labels"
 """Key of the one frame that all label sets share; its registers say which labels."""
 STRING = "string"
 ANY_ARRAY, ANY_MAP = "any array", "any map"
+MOST_NEEDED = 1_000_000
+"""The largest lower bound of a counter; longer values could not be generated anyway."""
 JSON_CONSTANTS = Labels((b"false", b"null", b"true"))
 
 
@@ -60,7 +64,10 @@ def assemble(schema: Schema, options: Options) -> Assembly:
     """All frames that `schema` needs."""
     assembler = _Assembler(schema, options)
     root = assembler.targets(schema.root)
-    return Assembly(assembler.frames, tuple(assembler.label_sets), tuple(root))
+    assembler.build_pending()
+    # Callers were found before their callees.
+    frames = dict(reversed(assembler.frames.items()))
+    return Assembly(frames, tuple(assembler.label_sets), tuple(root))
 
 
 class _Assembler:
@@ -74,7 +81,8 @@ class _Assembler:
         self.label_sets: list[tuple[bytes, ...]] = []
         self._n_labels = 0
         self._intervals: dict[int, Target] = {}
-        self._open: set[object] = set()
+        self._seen: set[object] = set()
+        self._pending: deque[tuple[object, Array | Map | Object]] = deque()
 
     def targets(self, node: Node) -> list[Target]:
         """The calls, any of which writes a value of `node`."""
@@ -100,8 +108,8 @@ class _Assembler:
             case Integer() | Number():
                 yield from self._number(node)
             case Array():
-                room = NO_LIMIT if node.max_items is None else node.max_items
-                yield self._structure(node), node.min_items, room
+                need, room = _registers("min_items", node.min_items, node.max_items)
+                yield self._structure(node), need, room
             case Map() | Object():
                 yield self._structure(node), 0, NO_LIMIT
             case _:
@@ -117,7 +125,7 @@ class _Assembler:
 
     def _string(self, node: String) -> Target:
         self.frames[STRING] = string_frame()
-        return STRING, node.min_length, NO_LIMIT if node.max_length is None else node.max_length
+        return STRING, *_registers("min_length", node.min_length, node.max_length)
 
     def _number(self, node: Integer | Number) -> Iterator[Target]:
         frame = _number_frame(node)
@@ -129,21 +137,26 @@ class _Assembler:
         yield self._string(String())
         yield from self._number(Number())
         yield self._labels(JSON_CONSTANTS)
-        if ANY_ARRAY not in self._open:
-            self._open |= {ANY_ARRAY, ANY_MAP}
-            value = self.targets(AnyJson())
-            self.frames[ANY_ARRAY] = array_frame(value, self._punctuation)
-            self.frames[ANY_MAP] = map_frame(self._string(String()), value, self._punctuation)
+        if ANY_ARRAY not in self._seen:
+            self._seen |= {ANY_ARRAY, ANY_MAP}
+            self._pending.append((ANY_ARRAY, Array(AnyJson())))
+            self._pending.append((ANY_MAP, Map(String(), AnyJson())))
         yield ANY_ARRAY, 0, NO_LIMIT
         yield ANY_MAP, 0, NO_LIMIT
 
     def _structure(self, node: Array | Map | Object) -> object:
-        """Key of the node's own frame, which is built on first sight (recursion finds the key)."""
+        """Key of the node's own frame, which is built later."""
         key = ("node", id(node))
-        if key not in self._open:
-            self._open.add(key)
-            self.frames[key] = self._build(node)
+        if key not in self._seen:
+            self._seen.add(key)
+            self._pending.append((key, node))
         return key
+
+    def build_pending(self) -> None:
+        """Build the frames that were asked for, and those that they ask for."""
+        while self._pending:
+            key, node = self._pending.popleft()
+            self.frames[key] = self._build(node)
 
     def _build(self, node: Array | Map | Object) -> Frame:
         match node:
@@ -163,11 +176,18 @@ class _Assembler:
         ]
         extra = None
         if node.extra is not None:
-            names = frozenset(prop.name for prop in node.properties)
+            names = node.reserved | {prop.name for prop in node.properties}
             key = ("other key", names)
             self.frames[key] = other_key_frame(names)
             extra = Extra((key, 0, NO_LIMIT), self.targets(node.extra))
         return object_frame(slots, extra, self._punctuation)
+
+
+def _registers(name: str, low: int, high: int | None) -> tuple[int, int]:
+    """First registers of a counting frame."""
+    if low > MOST_NEEDED:
+        raise LimitError(f"{name}={low} is more than the {MOST_NEEDED} that can be demanded")
+    return low, NO_LIMIT if high is None else min(high, NO_LIMIT)
 
 
 def _number_frame(node: Integer | Number) -> Frame | None:

@@ -183,7 +183,7 @@ def state_cost(program, plan, state, a, b):
         each = cost[loop, 1] - cost[loop, 0]
         share = limits[1] if states[state, FLAGS] & CHARS else 1
         tokens += (a - 1) * each // share
-    return tokens
+    return min(tokens, UNREACHABLE)
 
 
 @inlined
@@ -479,6 +479,8 @@ def read_bytes(program, plan, arena, used, threads, n_threads, data):
         low, high = high, top
         if low == high:
             break
+    if low < high and fewest_tokens(program, plan, arena, threads, low, high) >= UNREACHABLE:
+        return high, high, used  # the vocabulary cannot finish what these threads began
     return low, high, used
 
 

@@ -11,18 +11,15 @@ exponent; no negative zero with bounds; magnitudes stay below 1e308, so that no 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
-from fractions import Fraction
 from functools import cache, lru_cache
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
 from structgen.automata.frames import Frame, FrameBuilder
+from structgen.schema.grid import FRACTION_DIGITS, WHOLE_DIGITS, number_grid
 
 INTEGER_DIGITS = 19
-WHOLE_DIGITS = 16
-FRACTION_DIGITS = 20
 SCIENTIFIC_DIGITS = 17
 
 LESS, EQUAL, GREATER = -1, 0, 1
@@ -71,33 +68,6 @@ def bounded_number_frame(
     """Decimal fractions whose nearest double is within the bounds; None if there is none."""
     low, high = number_grid(minimum, maximum, above, below)
     return _grid_frame("number", low, high, FRACTION_DIGITS) if low <= high else None
-
-
-def number_grid(
-    minimum: float | None, maximum: float | None, above: bool, below: bool
-) -> tuple[int, int]:
-    """The first and last grid integer whose nearest double is within the bounds."""
-    known = [abs(bound) for bound in (minimum, maximum) if bound is not None]
-    widest = max((len(str(int(bound))) for bound in known), default=0)
-    limit = 10 ** (max(WHOLE_DIGITS, widest) + FRACTION_DIGITS) - 1
-    low, high = -limit, limit
-    if minimum is not None:
-        low = _first_at_least(math.nextafter(minimum, math.inf) if above else minimum)
-    if maximum is not None:
-        high = -_first_at_least(-(math.nextafter(maximum, -math.inf) if below else maximum))
-    return low, high
-
-
-def _first_at_least(bound: float) -> int:
-    """The smallest n with `float(n / 10**FRACTION_DIGITS) >= bound`.
-
-    Decimal text is rounded to the nearest double, so texts from half a step below already count.
-    """
-    scale = 10**FRACTION_DIGITS
-    below = math.nextafter(bound, -math.inf)
-    middle = Fraction(bound) if math.isinf(below) else (Fraction(bound) + Fraction(below)) / 2
-    n = math.ceil(middle * scale)
-    return n if float(Fraction(n, scale)) >= bound else n + 1
 
 
 def _grid_frame(name: str, low: int, high: int, fraction_digits: int) -> Frame:

@@ -14,11 +14,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from structgen.errors import Fault
+from structgen.errors import Fault, LimitError
 from structgen.schema import nodes
 from structgen.schema.nodes import AnyJson, Labels, Map, Never, Node, Object, Property, Ref, String
 
 Core: TypeAlias = Mapping[str, Any]
+
+MOST_LEVELS = 64
+"""Nesting of the schema as it is written; a recursive type may go deeper while generating."""
 
 # Keys that change nothing about which JSON texts are accepted, or only what happens after.
 HARMLESS = frozenset(
@@ -47,10 +50,13 @@ class _Reader:
     impossible: list[Fault] = field(default_factory=list[Fault])
     definitions: dict[str, Node] = field(default_factory=dict[str, Node])
     validators: list[str] = field(default_factory=list[str])
-    config: list[Core] = field(default_factory=list[Core])
+    config: list[Core] = field(default_factory=lambda: list[Core]([{}]))
     owners: list[type] = field(default_factory=list[type])
-    forced: list[str] = field(default_factory=list[str])
+    cores: dict[str, Core] = field(default_factory=dict[str, Core])
+    """Definitions that are not read yet, by reference."""
+    forced: frozenset[str] = frozenset()
     """Names of discriminators, which a tagged union's objects must always write."""
+    depth: int = 0
 
     def refuse(self, path: str, problem: str, advice: str = "") -> Never:
         self.faults.append(Fault(path, problem, advice))
@@ -58,7 +64,7 @@ class _Reader:
 
     def setting(self, name: str) -> Any:
         """A setting of the innermost model around, None where it is not set."""
-        return self.config[-1].get(name) if self.config else None
+        return self.config[-1].get(name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +81,13 @@ class CoreNodes:
     """Paths of Python validators, which run after generation."""
 
 
-def read_core_schema(core: Core) -> CoreNodes:
-    """Nodes of a Pydantic core schema; faults are collected, not raised."""
-    reader = _Reader()
+def read_core_schema(core: Core, config: Core) -> CoreNodes:
+    """Nodes of a Pydantic core schema; faults are collected, not raised.
+
+    Args:
+        config: settings that apply outside of any model.
+    """
+    reader = _Reader(config=[config])
     root = _node(reader, core, "$")
     return CoreNodes(
         root,
@@ -89,16 +99,40 @@ def read_core_schema(core: Core) -> CoreNodes:
 
 
 def _node(reader: _Reader, core: Core, path: str) -> Node:
-    kind = core["type"]
-    read = _READERS.get(kind)
-    if read is None:
-        return reader.refuse(path, f"type {_type_name(core)} is not supported", _advice(kind))
     name = core.get("ref")
     if name is None:
-        return read(reader, core, path)
+        return _read(reader, core, path)
+    reader.cores[name] = core
+    return _named(reader, name, path)
+
+
+def _read(reader: _Reader, core: Core, path: str) -> Node:
+    read = _READERS.get(core["type"])
+    if read is None:
+        return reader.refuse(
+            path, f"type {_type_name(core)} is not supported", _advice(core["type"])
+        )
+    level = core["type"] in ("list", "dict", "model-fields")
+    reader.depth += level
+    if reader.depth > MOST_LEVELS:
+        raise LimitError(
+            f"the schema is nested more than {MOST_LEVELS} levels deep, at {path[:60]}...; flatten "
+            "it, or write the nesting as a recursive type"
+        )
+    node = read(reader, core, path)
+    reader.depth -= level
+    return node
+
+
+def _named(reader: _Reader, ref: str, path: str) -> Node:
+    """A reference to a definition, which is read at its first use.
+
+    As an option of a tagged union it is another definition: there the tag must be written.
+    """
+    name = "+".join((ref, *sorted(reader.forced)))
     if name not in reader.definitions:
         reader.definitions[name] = Never("under construction")
-        reader.definitions[name] = read(reader, core, path)
+        reader.definitions[name] = _read(reader, reader.cores[ref], path)
     return Ref(name)
 
 
@@ -253,14 +287,15 @@ def _union(reader: _Reader, core: Core, path: str) -> Node:
 def _tagged_union(reader: _Reader, core: Core, path: str) -> Node:
     _check_keys(reader, core, path, ("choices", "discriminator"))
     tag = core["discriminator"]
-    if not isinstance(tag, str):
+    paths = [[tag]] if isinstance(tag, str) else tag
+    if not isinstance(paths, list) or any(len(names) != 1 for names in paths):
         return reader.refuse(
             path, f"the discriminator {tag!r} is not a field name", "name a field of every option"
         )
     # Pydantic insists on the tag even where the field has a default, so it is always written.
-    reader.forced.append(tag)
+    before, reader.forced = reader.forced, reader.forced | {names[0] for names in paths}
     node = nodes.union([_node(reader, choice, path) for choice in core["choices"].values()])
-    reader.forced.pop()
+    reader.forced = before
     return node
 
 
@@ -277,29 +312,12 @@ def _validated(reader: _Reader, core: Core, path: str) -> Node:
 
 def _definitions(reader: _Reader, core: Core, path: str) -> Node:
     for definition in core["definitions"]:
-        reader.definitions.setdefault(definition["ref"], Never("under construction"))
-    pending = {definition["ref"]: definition for definition in core["definitions"]}
-    for name, definition in pending.items():
-        where = f"{path}<{_title(definition)}>" if len(pending) > 1 else path
-        reader.definitions[name] = _READERS.get(definition["type"], _unknown)(
-            reader, definition, where
-        )
+        reader.cores[definition["ref"]] = definition
     return _node(reader, core["schema"], path)
 
 
-def _unknown(reader: _Reader, core: Core, path: str) -> Node:
-    return reader.refuse(path, f"type {_type_name(core)} is not supported", _advice(core["type"]))
-
-
-def _title(core: Core) -> str:
-    while "cls" not in core and "schema" in core:
-        core = core["schema"]
-    owner = core.get("cls")
-    return owner.__name__ if owner is not None else str(core["type"])
-
-
 def _reference(reader: _Reader, core: Core, path: str) -> Node:
-    return Ref(core["schema_ref"])
+    return _named(reader, core["schema_ref"], path)
 
 
 def _model(reader: _Reader, core: Core, path: str) -> Node:
@@ -315,7 +333,7 @@ def _model(reader: _Reader, core: Core, path: str) -> Node:
 def _model_fields(reader: _Reader, core: Core, path: str) -> Node:
     _check_keys(reader, core, path, ("fields", "extra_behavior", "extras_schema"))
     # Discriminators count for the object right here, not for those inside of it.
-    forced, reader.forced = reader.forced, []
+    forced, reader.forced = reader.forced, frozenset()
     properties: dict[str, Property] = {}
     for name, model_field in core["fields"].items():
         key = _key(reader, name, model_field, f"{path}.{name}")
@@ -323,9 +341,14 @@ def _model_fields(reader: _Reader, core: Core, path: str) -> Node:
             reader.refuse(f"{path}.{name}", f"the alias {key!r} is taken by another field")
         inner = model_field["schema"]
         node = _node(reader, inner, f"{path}.{key}")
-        required = inner["type"] != "default" or name in forced
+        required = inner["type"] != "default" or name in forced or key in forced
         properties[key] = Property(key, node, required, _field_description(reader, name))
-    node = Object(tuple(properties.values()), _extra(reader, core, path), _docstring(reader))
+    node = Object(
+        tuple(properties.values()),
+        _extra(reader, core, path),
+        _reserved(reader, core["fields"]),
+        _docstring(reader),
+    )
     reader.forced = forced
     return node
 
@@ -380,6 +403,20 @@ def _extra(reader: _Reader, core: Core, path: str) -> Node | None:
         return None
     schema = core.get("extras_schema")
     return _node(reader, schema, f"{path}.<extra>") if schema else AnyJson()
+
+
+def _reserved(reader: _Reader, fields: Mapping[str, Core]) -> frozenset[str]:
+    """Every name by which validation looks up a field."""
+    by_name = reader.setting("validate_by_name") or reader.setting("populate_by_name")
+    names = set(fields) if by_name else set[str]()
+    for model_field in fields.values():
+        alias = model_field.get("validation_alias")
+        if isinstance(alias, list):
+            paths: list[list[str | int]] = alias if isinstance(alias[0], list) else [alias]
+            names |= {str(path[0]) for path in paths}
+        elif alias is not None:
+            names.add(alias)
+    return frozenset(names)
 
 
 def _possible(reader: _Reader, node: Node, path: str) -> Node:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from pydantic import BaseModel, PydanticUserError, TypeAdapter
 from pydantic_core import SchemaError as CoreSchemaError
 
-from structgen.errors import Fault, UnsatisfiableSchemaError, UnsupportedSchemaError
+from structgen.errors import Fault, LimitError, UnsatisfiableSchemaError, UnsupportedSchemaError
 from structgen.schema.check import unsatisfiable
-from structgen.schema.core import read_core_schema
+from structgen.schema.core import Core, read_core_schema
 from structgen.schema.nodes import Schema
 
 
@@ -38,7 +38,12 @@ def load_schema(source: Any) -> LoadedSchema:
             schema="the JSON Schema",
         )
     adapter = _adapter(source, title)
-    core = read_core_schema(adapter.core_schema)  # pyright: ignore[reportArgumentType]  # a TypedDict union read as a mapping
+    # The settings of a TypeAdapter are no part of its core schema and have no public name.
+    config: Any = getattr(adapter, "_config", None) or {}
+    try:
+        core = read_core_schema(cast(Core, adapter.core_schema), config)
+    except RecursionError as error:
+        raise LimitError(f"{title} is nested too deeply to be read") from error
     if core.faults:
         raise UnsupportedSchemaError(core.faults, schema=title)
     schema = Schema(core.root, core.definitions, title)

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from structgen.schema.grid import FRACTION_DIGITS, number_grid
+
 
 @dataclass(frozen=True, slots=True)
 class Labels:
@@ -87,6 +89,8 @@ class Object:
     properties: tuple[Property, ...]
     extra: Node | None = None
     """Node of the values of undeclared keys, which follow the declared ones; None closes it."""
+    reserved: frozenset[str] = frozenset()
+    """Further names by which validation finds declared properties: no extra key may be one."""
     description: str = field(default="", compare=False, repr=False)
 
 
@@ -171,6 +175,12 @@ def number(
     if empty or math.isnan(low) or math.isnan(high) or low == math.inf or high == -math.inf:
         signs = ">" if above else ">=", "<" if below else "<="
         return Never(f"no number is {signs[0]} {minimum} and {signs[1]} {maximum}")
+    first, last = number_grid(minimum, maximum, above, below)
+    if first > last:
+        return Never(
+            f"no number with at most {FRACTION_DIGITS} digits after the point lies between "
+            f"{minimum} and {maximum}"
+        )
     return Number(minimum, maximum, above and minimum is not None, below and maximum is not None)
 
 

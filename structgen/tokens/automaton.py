@@ -56,11 +56,13 @@ def bind(program: Program, vocabulary: Vocabulary, limits: Limits) -> Automaton:
     cost[:, 2:] = 0
     distances.distances(arrays, (cost, label_cost, room), trie, first, second, bases)
     tokens, height = int(cost[1, 0]), int(cost[1, 2])
+    if tokens >= kernels.UNREACHABLE and not vocabulary.missing_bytes:
+        raise LimitError(f"the shortest value takes more than {kernels.UNREACHABLE} tokens")
     if tokens >= kernels.UNREACHABLE:
         missing = ", ".join(f"0x{byte:02X}" for byte in vocabulary.missing_bytes[:16])
         raise VocabularyError(
             "the vocabulary cannot write any value of the schema; it has no token for the bytes "
-            f"{missing or 'of its labels'}; use a byte-level tokenizer or one with byte fallback",
+            f"{missing}; use a byte-level tokenizer or one with byte fallback",
             missing_bytes=vocabulary.missing_bytes,
         )
     if height > DEEPEST:

@@ -114,7 +114,14 @@ class StateTable:
         return state.mask
 
     def limited_mask(self, state: State, most: int) -> IntArray:
-        """Like `mask`, but only tokens after which at most `most` more suffice."""
+        """Like `mask`, but only tokens after which at most `most` more suffice.
+
+        A negative `most` allows no further token, only the end.
+        """
+        if most < 0:
+            mask = np.zeros(self.automaton.vocabulary.n_words, np.int32)
+            self._add_end(mask, state.accepting)
+            return mask
         mask = self.mask(state)
         if state.worst <= most:
             return mask
@@ -198,11 +205,13 @@ class StateTable:
         for thread in threads:
             if self.automaton.is_wide(thread[0]):
                 worst = max(worst, self._add_wide(thread, mask, most))
-        if accepting:
-            for token_id in vocabulary.eos_token_ids:
-                mask[token_id >> 5] |= np.int32(np.uint32(1 << (token_id & 31)).view(np.int32))
+        self._add_end(mask, accepting)
         mask.setflags(write=False)
         return mask, worst
+
+    def _add_end(self, mask: IntArray, accepting: bool) -> None:
+        for token_id in self.automaton.vocabulary.eos_token_ids if accepting else ():
+            mask[token_id >> 5] |= np.uint32(1 << (token_id & 31)).view(np.int32)
 
     def _add_wide(self, thread: Thread, mask: IntArray, most: int) -> int:
         """Inner mask of a wide frame, then a walk from its exits in the return state."""

@@ -1,0 +1,557 @@
+"""The slow readable twin of the engine: which byte texts a schema's nodes allow.
+
+It parses with sets of end positions, knows nothing of frames, threads or counters, and looks at
+numbers as fractions. `Oracle(schema).is_prefix(b'{"a": ')` is what a mask must agree with.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator
+from fractions import Fraction
+from typing import NamedTuple
+
+from structgen.options import Options
+from structgen.schema.nodes import (
+    AnyJson,
+    Array,
+    Integer,
+    Labels,
+    Map,
+    Never,
+    Node,
+    Number,
+    Object,
+    Property,
+    Ref,
+    Schema,
+    String,
+    Union,
+)
+
+NUMBER = re.compile(
+    rb"-?(?:"
+    rb"(?:0|[1-9][0-9]{0,15})(?:\.[0-9]{1,20})?"
+    rb"|[1-9](?:\.[0-9]{1,17})?[eE](?:"
+    rb"\+?(?:[0-9]{1,2}|[0-2][0-9]{2}|30[0-7])|-(?:[0-9]{1,2}|[0-2][0-9]{2}|3[01][0-9]|32[0-4])))"
+)
+"""A number without bounds: every magnitude stays below 1e308."""
+GRID_NUMBER = re.compile(rb"-?(?:0|[1-9][0-9]*)(?:\.[0-9]{1,20})?")
+INTEGER = re.compile(rb"-?(?:0|[1-9][0-9]*)")
+NUMBER_BYTES = b"0123456789.eE+-"
+FRACTION_DIGITS = 20
+CHARACTER_TEMPLATES = (b"\\n", b"\\u0000", b"\\ud000", b"\\ud800\\udc00")
+"""An escape that is cut off is legal if the rest of one of these makes it one character."""
+
+ANY_JSON = Union(
+    (
+        Labels((b"false", b"null", b"true")),
+        String(),
+        Number(),
+        Array(AnyJson()),
+        Map(String(), AnyJson()),
+    )
+)
+
+
+class Match(NamedTuple):
+    """How a node can be read from one position of a text."""
+
+    ends: frozenset[int]
+    """Where complete values end."""
+    open: bool
+    """Whether the text stops inside a value that could go on."""
+
+
+Step = tuple[Iterable[int], bool]
+"""Positions behind something that was read, and whether the text stopped inside of it."""
+
+
+def could_be_a_number(text: bytes, pattern: re.Pattern[bytes]) -> bool:
+    """Whether more digits can make `text` a number: behind every unfinished one a 0 may stand."""
+    return any(pattern.fullmatch(text + more) for more in (b"", b"0"))
+
+
+def integer_fits(text: bytes, node: Integer) -> bool:
+    """Whether `text` is a complete integer within the node's bounds."""
+    if not INTEGER.fullmatch(text) or text == b"-0":
+        return False
+    value = int(text)
+    too_long = len(text.lstrip(b"-")) > _integer_digits(node)
+    return not too_long and _within(value, node.minimum, node.maximum)
+
+
+def integer_prefix(text: bytes, node: Integer) -> bool:
+    """Whether some digits behind `text` make it an integer within the bounds."""
+    if text in (b"", b"-"):
+        signed = [Fraction(1), 10 ** Fraction(_integer_digits(node))]
+        spans = [(-signed[1] + 1, -signed[0])]
+        if text == b"":
+            spans.append((Fraction(0), signed[1] - 1))
+    elif not INTEGER.fullmatch(text) or text == b"-0":
+        return False
+    else:
+        spans = list(_whole_spans(text, _integer_digits(node), Fraction(1)))
+    return any(_overlaps(low, high, node.minimum, node.maximum) for low, high in spans)
+
+
+def _integer_digits(node: Integer) -> int:
+    return max(19, *(len(str(abs(bound or 0))) for bound in (node.minimum, node.maximum)))
+
+
+def _whole_spans(text: bytes, digits: int, step: Fraction) -> Iterator[tuple[Fraction, Fraction]]:
+    """First and last number that begin with the whole part `text`, by number of further digits.
+
+    Between whole numbers lie steps: 1 for integers, smaller where a fraction may follow.
+    """
+    sign = -1 if text.startswith(b"-") else 1
+    magnitude = text.lstrip(b"-")
+    longest = 0 if magnitude == b"0" else digits - len(magnitude)
+    for more in range(longest + 1):
+        low = Fraction(int(magnitude)) * 10**more
+        high = low + 10**more - step
+        yield (low, high) if sign > 0 else (-high, -low)
+
+
+def _within(value: object, low: int | None, high: int | None) -> bool:
+    assert isinstance(value, int)
+    return (low is None or value >= low) and (high is None or value <= high)
+
+
+def _overlaps(low: Fraction, high: Fraction, minimum: int | None, maximum: int | None) -> bool:
+    return (minimum is None or high >= minimum) and (maximum is None or low <= maximum)
+
+
+def number_fits(text: bytes, node: Number) -> bool:
+    """Whether `text` is a complete number whose nearest double is within the bounds."""
+    if node.minimum is None and node.maximum is None:
+        return NUMBER.fullmatch(text) is not None
+    if not GRID_NUMBER.fullmatch(text) or len(_whole(text)) > _whole_digits(node):
+        return False
+    if text.startswith(b"-") and Fraction(text.decode()) == 0:
+        return False
+    value = float(text)
+    return _above(value, node) and _below(value, node)
+
+
+def number_prefix(text: bytes, node: Number) -> bool:
+    """Whether more digits make `text` a number within the bounds."""
+    if node.minimum is None and node.maximum is None:
+        return could_be_a_number(text, NUMBER)
+    return any(
+        _some_double_fits(low, high, node)
+        for low, high in _number_spans(text, _whole_digits(node))
+    )
+
+
+def _number_spans(text: bytes, digits: int) -> Iterator[tuple[Fraction, Fraction]]:
+    """Ranges of the grid that begin with `text`, as first and last number."""
+    step = Fraction(1, 10**FRACTION_DIGITS)
+    if text in (b"", b"-"):
+        yield -(10**digits) + step, -step
+        if text == b"":
+            yield Fraction(0), 10**digits - step
+    elif INTEGER.fullmatch(text):
+        for low, high in _whole_spans(text, digits, step):
+            yield low, min(high, -step) if text.startswith(b"-") else high
+    elif could_be_a_number(text, GRID_NUMBER) and len(_whole(text)) <= digits:
+        written = text.partition(b".")[2]
+        low = abs(Fraction(text.decode().rstrip(".")))
+        high = low + Fraction(1, 10 ** len(written)) - step
+        if not text.startswith(b"-"):
+            yield low, high
+        elif high:
+            yield -high, -(low or step)
+
+
+def _whole(text: bytes) -> bytes:
+    return text.lstrip(b"-").partition(b".")[0]
+
+
+def _whole_digits(node: Number) -> int:
+    bounds = (abs(bound or 0) for bound in (node.minimum, node.maximum))
+    return max(16, *(len(str(int(bound))) for bound in bounds))
+
+
+def _some_double_fits(low: Fraction, high: Fraction, node: Number) -> bool:
+    """Rounding keeps the order, so only the ends of a range of texts need a look.
+
+    It is assumed that some text of the grid satisfies both bounds.
+    """
+    return low <= high and _above(float(high), node) and _below(float(low), node)
+
+
+def _above(value: float, node: Number) -> bool:
+    if node.minimum is None:
+        return True
+    return value > node.minimum if node.exclusive_minimum else value >= node.minimum
+
+
+def _below(value: float, node: Number) -> bool:
+    if node.maximum is None:
+        return True
+    return value < node.maximum if node.exclusive_maximum else value <= node.maximum
+
+
+def character(text: bytes, pos: int) -> tuple[int | None, bool]:
+    """The end of the one string character at `pos`, or whether the text stops inside of it."""
+    if text[pos] == 0x5C:
+        return _escaped_character(text, pos)
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    for end in range(pos + 1, min(pos + 4, len(text)) + 1):
+        try:
+            found = decoder.decode(text[end - 1 : end])
+        except UnicodeDecodeError:
+            return None, False
+        if found:
+            return (end, False) if found >= " " and found != '"' else (None, False)
+    return None, True
+
+
+def _escaped_character(text: bytes, pos: int) -> tuple[int | None, bool]:
+    for length in (2, 6, 12):
+        if pos + length <= len(text) and _is_one_character(text[pos : pos + length]):
+            return pos + length, False
+    rest = text[pos:]
+    cut_off = any(
+        len(rest) < len(template) and _is_one_character(rest + template[len(rest) :])
+        for template in CHARACTER_TEMPLATES
+    )
+    return None, cut_off
+
+
+def _is_one_character(text: bytes) -> bool:
+    try:
+        value = json.loads(b'"' + text + b'"')
+        value.encode()
+    except ValueError:
+        return False
+    return len(value) == 1
+
+
+class Oracle:
+    """Which texts a schema allows, in the layout of the options; nesting is not limited."""
+
+    def __init__(self, schema: Schema, options: Options | None = None) -> None:
+        self._schema = schema
+        self._options = options or Options()
+        spaced = self._options.layout == "spaced"
+        self._comma, self._colon = (b", ", b": ") if spaced else (b",", b":")
+        flexible = self._options.layout == "flexible"
+        self._blanks = self._options.limits.max_whitespace if flexible else 0
+        self._finite = self._finite_definitions()
+        self._text = b""
+        self._memo: dict[tuple[int, int], Match] = {}
+
+    def is_prefix(self, text: bytes) -> bool:
+        """Whether `text` begins, or is, a value."""
+        match = self._parse(text)
+        return match.open or len(text) in match.ends
+
+    def is_value(self, text: bytes) -> bool:
+        """Whether `text` is a complete value."""
+        return len(text) in self._parse(text).ends
+
+    def can_go_on(self, text: bytes) -> bool:
+        """Whether a longer text than `text` is a value."""
+        return any(self.is_prefix(text + bytes([byte])) for byte in range(256))
+
+    def _parse(self, text: bytes) -> Match:
+        self._text, self._memo = text, {}
+        return self._match(self._schema.root, 0)
+
+    def _match(self, node: Node, pos: int) -> Match:
+        key = (id(node), pos)
+        if key not in self._memo:
+            ends: set[int] = set()
+            is_open = False
+            for single in self._alternatives(node, frozenset()):
+                match = self._match_single(single, pos)
+                ends |= match.ends
+                is_open |= match.open
+            self._memo[key] = Match(frozenset(ends), is_open)
+        return self._memo[key]
+
+    def _alternatives(self, node: Node, refs: frozenset[str]) -> Iterator[Node]:
+        """What a node may be, once unions and references are followed."""
+        if isinstance(node, Union):
+            for option in node.options:
+                yield from self._alternatives(option, refs)
+        elif isinstance(node, Ref):
+            if node.name not in refs:
+                inner = self._schema.definitions[node.name]
+                yield from self._alternatives(inner, refs | {node.name})
+        elif isinstance(node, AnyJson):
+            yield from self._alternatives(ANY_JSON, refs)
+        else:
+            yield node
+
+    def _match_single(self, node: Node, pos: int) -> Match:
+        if not self._can_end(node):
+            return Match(frozenset(), False)
+        if pos == len(self._text):
+            return Match(frozenset(), True)
+        match node:
+            case Labels():
+                return self._either(self._literal([pos], text) for text in node.texts)
+            case String():
+                return self._string(node, pos)
+            case Integer():
+                return self._number(
+                    pos, lambda text: integer_fits(text, node), lambda t: integer_prefix(t, node)
+                )
+            case Number():
+                return self._number(
+                    pos, lambda text: number_fits(text, node), lambda t: number_prefix(t, node)
+                )
+            case Array():
+                return self._array(node, pos)
+            case Map():
+                return self._map(node, pos)
+            case Object():
+                return self._object(node, pos)
+            case _:
+                raise AssertionError(node)
+
+    def _either(self, steps: Iterable[Step]) -> Match:
+        ends: set[int] = set()
+        is_open = False
+        for found, stopped in steps:
+            ends |= set(found)
+            is_open |= stopped
+        return Match(frozenset(ends), is_open)
+
+    def _literal(self, positions: Iterable[int], data: bytes) -> Step:
+        ends: set[int] = set()
+        stopped = False
+        for pos in positions:
+            if self._text.startswith(data, pos):
+                ends.add(pos + len(data))
+            elif len(self._text) - pos < len(data):
+                stopped |= data.startswith(self._text[pos:])
+        return ends, stopped
+
+    def _gap(self, positions: Iterable[int]) -> Step:
+        """Whitespace may stand here, also none; something always follows a gap."""
+        ends: set[int] = set()
+        for pos in positions:
+            end = pos
+            ends.add(end)
+            while end - pos < self._blanks and self._text[end : end + 1] in (b" ", b"\n", b"\t", b"\r"):
+                end += 1
+                ends.add(end)
+        return ends, len(self._text) in ends
+
+    def _value(self, node: Node, positions: Iterable[int]) -> Step:
+        matches = [self._match(node, pos) for pos in positions]
+        return {end for match in matches for end in match.ends}, any(m.open for m in matches)
+
+    def _chain(self, positions: Iterable[int], *steps: Callable[[Iterable[int]], Step]) -> Step:
+        """One step after another."""
+        stopped = False
+        for step in steps:
+            positions, step_stopped = step(positions)
+            stopped |= step_stopped
+        return positions, stopped
+
+    def _number(
+        self, pos: int, fits: Callable[[bytes], bool], begins: Callable[[bytes], bool]
+    ) -> Match:
+        end = pos
+        ends: set[int] = set()
+        while end < len(self._text) and self._text[end] in NUMBER_BYTES:
+            end += 1
+            if fits(self._text[pos:end]):
+                ends.add(end)
+        return Match(frozenset(ends), end == len(self._text) and begins(self._text[pos:]))
+
+    def _string(self, node: String, pos: int) -> Match:
+        text, length = self._text, 0
+        if text[pos] != 0x22:
+            return Match(frozenset(), False)
+        pos += 1
+        while pos < len(text):
+            if text[pos] == 0x22:
+                return Match(frozenset([pos + 1] if length >= node.min_length else []), False)
+            if length == node.max_length:
+                return Match(frozenset(), False)
+            end, stopped = character(text, pos)
+            if end is None:
+                return Match(frozenset(), stopped)
+            pos, length = end, length + 1
+        return Match(frozenset(), True)
+
+    def _array(self, node: Array, pos: int) -> Match:
+        positions, is_open = self._chain([pos], lambda p: self._literal(p, b"["), self._gap)
+        ends: set[int] = set()
+        count = 0
+        while positions:
+            if count >= node.min_items:
+                closed, stopped = self._literal(positions, b"]")
+                ends |= set(closed)
+                is_open |= stopped
+            if count == node.max_items or not self._can_end(node.item):
+                break
+            if count:
+                positions, stopped = self._comma_gap(positions)
+                is_open |= stopped
+            positions, stopped = self._chain(
+                positions, lambda p: self._value(node.item, p), self._gap
+            )
+            is_open |= stopped
+            count += 1
+        return Match(frozenset(ends), is_open)
+
+    def _comma_gap(self, positions: Iterable[int]) -> Step:
+        return self._chain(positions, lambda p: self._literal(p, self._comma), self._gap)
+
+    def _map(self, node: Map, pos: int) -> Match:
+        positions, is_open = self._chain([pos], lambda p: self._literal(p, b"{"), self._gap)
+        ends: set[int] = set()
+        first = True
+        while positions:
+            closed, stopped = self._literal(positions, b"}")
+            ends |= set(closed)
+            is_open |= stopped
+            if not self._can_end(node.value):
+                break
+            if not first:
+                positions, stopped = self._comma_gap(positions)
+                is_open |= stopped
+            positions, stopped = self._member(
+                positions, lambda p: self._value(node.key, p), node.value
+            )
+            is_open |= stopped
+            first = False
+        return Match(frozenset(ends), is_open)
+
+    def _member(
+        self, positions: Iterable[int], key: Callable[[Iterable[int]], Step], value: Node
+    ) -> Step:
+        return self._chain(
+            positions,
+            key,
+            lambda p: self._literal(p, self._colon),
+            self._gap,
+            lambda p: self._value(value, p),
+            self._gap,
+        )
+
+    def _object(self, node: Object, pos: int) -> Match:
+        positions, is_open = self._chain([pos], lambda p: self._literal(p, b"{"), self._gap)
+        ends: set[int] = set()
+        # (position, number of properties dealt with, whether a comma must come first)
+        pending = {(position, 0, False) for position in positions}
+        seen: set[tuple[int, int, bool]] = set()
+        while pending:
+            state = pending.pop()
+            if state in seen:
+                continue
+            seen.add(state)
+            found, after, stopped = self._object_step(node, *state)
+            ends |= found
+            pending |= after
+            is_open |= stopped
+        return Match(frozenset(ends), is_open)
+
+    def _object_step(
+        self, node: Object, pos: int, done: int, comma: bool
+    ) -> tuple[set[int], set[tuple[int, int, bool]], bool]:
+        """(ends, next states, whether the text stops here) from before a comma, key or brace."""
+        after: set[tuple[int, int, bool]] = set()
+        ends: set[int] = set()
+        is_open = False
+        may_end = not any(map(self._is_required, node.properties[done:]))
+        if may_end:
+            closed, is_open = self._literal([pos], b"}")
+            ends |= set(closed)
+        members = list(self._next_members(node, done, may_end))
+        if members:
+            starts, stopped = self._comma_gap([pos]) if comma else ([pos], False)
+            is_open |= stopped
+            for key, value, index in members:
+                found, stopped = self._member(starts, key, value)
+                after |= {(end, index, True) for end in found}
+                is_open |= stopped
+        return ends, after, is_open
+
+    def _next_members(
+        self, node: Object, done: int, may_end: bool
+    ) -> Iterator[tuple[Callable[[Iterable[int]], Step], Node, int]]:
+        """Ways to read a key, the value behind it, and how many properties are then dealt with."""
+        for index in range(done, len(node.properties)):
+            prop = node.properties[index]
+            if self._can_end(prop.node):
+                name = json.dumps(prop.name, ensure_ascii=False).encode()
+                yield lambda p, name=name: self._literal(p, name), prop.node, index + 1
+            if self._is_required(prop):
+                return
+        if may_end and node.extra is not None and self._can_end(node.extra):
+            names = {prop.name for prop in node.properties}
+            yield lambda p: self._other_key(p, names), node.extra, len(node.properties)
+
+    def _is_required(self, prop: Property) -> bool:
+        return prop.required or self._options.require_all
+
+    def _other_key(self, positions: Iterable[int], names: set[str]) -> Step:
+        """A key that is written as `json.dumps` does and is none of `names`."""
+        ends: set[int] = set()
+        stopped = False
+        for pos in positions:
+            match = self._string(String(), pos) if pos < len(self._text) else None
+            if match is None:
+                stopped = True
+            elif match.open:
+                stopped |= self._is_canonical_prefix(self._text[pos:])
+            for end in match.ends if match else ():
+                written = self._text[pos:end]
+                key = json.loads(written)
+                if key not in names and json.dumps(key, ensure_ascii=False).encode() == written:
+                    ends.add(end)
+        return ends, stopped
+
+    @staticmethod
+    def _is_canonical_prefix(text: bytes) -> bool:
+        """Whether an open string is written as `json.dumps` would, its last character included."""
+        pos = 1
+        while pos < len(text):
+            end, _ = character(text, pos)
+            if end is None:
+                break
+            value = json.loads(b'"' + text[pos:end] + b'"')
+            if json.dumps(value, ensure_ascii=False).encode()[1:-1] != text[pos:end]:
+                return False
+            pos = end
+        rest = text[pos:]
+        if not rest.startswith(b"\\"):
+            return True
+        escapes = (json.dumps(chr(code), ensure_ascii=False)[1:-1].encode() for code in range(128))
+        return any(escape.startswith(rest) for escape in escapes)
+
+    def _finite_definitions(self) -> set[str]:
+        finite: set[str] = set()
+        for _ in self._schema.definitions:
+            for name, node in self._schema.definitions.items():
+                if self._can_end(node, finite):
+                    finite.add(name)
+        return finite
+
+    def _can_end(self, node: Node, finite: set[str] | None = None) -> bool:
+        """Whether a value of the node can end, where definitions in `finite` can."""
+        finite = self._finite if finite is None else finite
+        match node:
+            case Never():
+                return False
+            case Ref():
+                return node.name in finite
+            case Union():
+                return any(self._can_end(option, finite) for option in node.options)
+            case Array():
+                return node.min_items == 0 or self._can_end(node.item, finite)
+            case Object():
+                required = filter(self._is_required, node.properties)
+                return all(self._can_end(prop.node, finite) for prop in required)
+            case _:
+                return True

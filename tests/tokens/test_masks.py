@@ -1,0 +1,198 @@
+"""Masks against the oracle: a token is allowed exactly if text + token begins some value."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from structgen.errors import IllegalTokenError
+from structgen.options import Options
+from structgen.schema.load import load_schema
+from structgen.schema.nodes import Schema
+from structgen.tokens.session import Session
+from structgen.tokens.vocabulary import Vocabulary
+from tests import strategies
+from tests.oracle import Oracle
+from tests.strategies import ValueMaker, examples, write
+from tests.walks import allowed, compile_nodes, pick, random_tokens
+
+LONGEST_TEXT = 60
+"""Random walks stop here: the oracle knows no limit on nesting."""
+
+
+def assert_mask_is_exact(
+    session: Session, text: bytes, vocabulary: Vocabulary, oracle: Oracle, ids: list[int]
+) -> None:
+    """Compare the mask with the oracle on `ids`."""
+    mask = set(allowed(session))
+    is_value = oracle.is_value(text)
+    known: dict[bytes, bool] = {}
+    for token in ids:
+        data = vocabulary.bytes_of(token)
+        if data is None:
+            expected = is_value and token in vocabulary.eos_token_ids
+        else:
+            for end in range(1, len(data) + 1):  # what is refused early is refused
+                part = data[:end]
+                if part not in known:
+                    known[part] = oracle.is_prefix(text + part)
+                if not known[part]:
+                    break
+            expected = known[part]
+        assert (token in mask) == expected, (text, token, data, "expected", expected)
+    assert session.accepting == is_value, text
+    if is_value:
+        assert session.complete == (not oracle.can_go_on(text)), text
+
+
+def assert_advance_agrees(session: Session, vocabulary: Vocabulary) -> None:
+    """`allows` says what `advance` does, for every id and the first ids outside."""
+    for token in range(-2, vocabulary.width + 2):
+        twin = session.fork()
+        try:
+            twin.advance(token)
+        except IllegalTokenError:
+            assert not session.allows(token), token
+        else:
+            assert session.allows(token), token
+
+
+def check_random_walk(
+    schema: Schema, vocabulary: Vocabulary, options: Options, rng: random.Random
+) -> None:
+    """Masks along a walk over random legal tokens."""
+    oracle = Oracle(schema, options)
+    session = compile_nodes(schema, vocabulary, options).session()
+    ids = list(range(vocabulary.width))
+    text = b""
+    while not session.finished and len(text) < LONGEST_TEXT:
+        if not text or rng.random() < 0.2:
+            assert_mask_is_exact(session, text, vocabulary, oracle, ids)
+        token = pick(session, vocabulary, rng)
+        session.advance(token)
+        text += vocabulary.bytes_of(token) or b""
+    assert session.accepting or oracle.is_prefix(text)
+
+
+def check_along_value(
+    schema: Schema, vocabulary: Vocabulary, options: Options, rng: random.Random
+) -> None:
+    """Masks along a random value, and its end."""
+    value = ValueMaker(schema, rng, require_all=options.require_all).data()
+    text = write(value, options.layout, ascii_only=rng.random() < 0.3).encode()
+    oracle = Oracle(schema, options)
+    assert oracle.is_value(text), text
+    session = compile_nodes(schema, vocabulary, options).session()
+    ids = list(range(vocabulary.width))
+    taken = b""
+    tokens = random_tokens(text, vocabulary, rng)
+    watched = set(rng.sample(range(len(tokens)), min(4, len(tokens)))) if len(text) < 400 else {0}
+    for position, token in enumerate(tokens):
+        if position in watched:
+            assert_mask_is_exact(session, taken, vocabulary, oracle, ids)
+        session.advance(token)
+        taken += vocabulary.bytes_of(token) or b""
+    assert session.accepting, text
+    if len(text) < 400:
+        assert_mask_is_exact(session, text, vocabulary, oracle, ids)
+
+
+BYTES = strategies.byte_vocabulary()
+
+
+@examples(40)
+@given(strategies.schemas(), strategies.layouts(), st.randoms(use_true_random=False))
+def test_byte_masks_along_random_walks(schema, options, rng):
+    check_random_walk(schema, BYTES, options, rng)
+
+
+@examples(40)
+@given(strategies.schemas(), strategies.layouts(), st.randoms(use_true_random=False))
+def test_byte_masks_along_random_values(schema, options, rng):
+    check_along_value(schema, BYTES, options, rng)
+
+
+@examples(40)
+@given(
+    strategies.schemas(),
+    strategies.layouts(),
+    strategies.vocabularies(),
+    st.randoms(use_true_random=False),
+)
+def test_token_masks_along_random_walks(schema, options, vocabulary, rng):
+    check_random_walk(schema, vocabulary, options, rng)
+
+
+@examples(40)
+@given(
+    strategies.schemas(),
+    strategies.layouts(),
+    strategies.vocabularies(),
+    st.randoms(use_true_random=False),
+)
+def test_token_masks_along_random_values(schema, options, vocabulary, rng):
+    check_along_value(schema, vocabulary, options, rng)
+
+
+@examples(25)
+@given(
+    strategies.models(),
+    strategies.layouts(),
+    strategies.vocabularies(),
+    st.randoms(use_true_random=False),
+)
+def test_token_masks_of_pydantic_models(model, options, vocabulary, rng):
+    schema = load_schema(model).schema
+    check_along_value(schema, vocabulary, options, rng)
+    check_random_walk(schema, vocabulary, options, rng)
+
+
+@examples(25)
+@given(strategies.schemas(), strategies.vocabularies(), st.randoms(use_true_random=False))
+def test_allows_says_what_advance_does(schema, vocabulary, rng):
+    compiled = compile_nodes(schema, vocabulary)
+    for budget in (None, compiled.min_tokens + 3):
+        session = compiled.session(budget)
+        for _ in range(rng.randint(0, 8)):
+            if session.complete or session.exhausted:
+                break
+            session.advance(pick(session, vocabulary, rng))
+            if session.finished:
+                break
+        assert_advance_agrees(session, vocabulary)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_masks_of_a_real_vocabulary(seed, real_vocabulary):
+    """Few states of a 129k-token vocabulary: all allowed tokens (or 1500) and as many others."""
+    rng = random.Random(seed)
+    schema = load_schema(REAL_MODELS[seed % len(REAL_MODELS)]).schema
+    oracle = Oracle(schema)
+    session = compile_nodes(schema, real_vocabulary).session()
+    text = b""
+    value = write(ValueMaker(schema, rng).data()).encode()
+    tokens = random_tokens(value, real_vocabulary, rng)
+    watched = {0, *rng.sample(range(len(tokens)), min(3, len(tokens)))}
+    for position, token in enumerate(tokens):
+        if position in watched:
+            ids = allowed(session)
+            ids = rng.sample(ids, min(len(ids), 1500))
+            ids += rng.sample(range(real_vocabulary.width), 1500)
+            ids += list(real_vocabulary.eos_token_ids)
+            assert_mask_is_exact(session, text, real_vocabulary, oracle, ids)
+        session.advance(token)
+        text += real_vocabulary.bytes_of(token) or b""
+    assert session.accepting
+
+
+def _real_models():
+    from tests.zoo import ZOO
+
+    names = ("nested", "same prefix", "literal texts", "bounded list", "extra typed", "any")
+    return [ZOO[name] for name in names]
+
+
+REAL_MODELS = _real_models()
