@@ -84,6 +84,10 @@ class CompiledSchema(Generic[T]):
         """Paths of Python validators, which no mask can enforce: they run after generation."""
         return self._loaded.validators
 
+    def for_source(self, loaded: LoadedSchema) -> CompiledSchema[Any]:
+        """The same automaton for another type of the same content, which validates its own way."""
+        return CompiledSchema(loaded, self._automaton, self._tables, self.options, self.fingerprint)
+
     def session(self, max_tokens: int | None = None) -> Session:
         """A new session at the beginning of the value.
 
@@ -100,11 +104,11 @@ class CompiledSchema(Generic[T]):
             InvalidTextError: bytes that are not UTF-8.
             ValidationFailedError: a Python validator rejected the value.
         """
-        if isinstance(text, bytes):
-            try:
-                text = text.decode("utf-8")
-            except UnicodeDecodeError as error:
-                raise InvalidTextError(f"the value is not UTF-8 text: {error}") from error
+        try:
+            text = text.decode() if isinstance(text, bytes) else text
+            text.encode()
+        except UnicodeError as error:
+            raise InvalidTextError(f"the value is not UTF-8 text: {error}") from error
         try:
             return cast(T, self._loaded.adapter.validate_json(text))
         except ValidationError as error:
@@ -167,7 +171,7 @@ class Compiler:
                 elapsed = time.perf_counter() - started
                 logger.debug("compiled %s in %.1f ms", loaded.schema.title, elapsed * 1e3)
                 return same
-        return CompiledSchema(loaded, same._automaton, same._tables, options, digest)
+        return same.for_source(loaded)
 
     def _build(
         self, loaded: LoadedSchema, vocabulary: Vocabulary, options: Options, digest: str

@@ -52,7 +52,7 @@ class Fault:
 
 
 class SchemaError(StructgenError):
-    """The schema cannot be compiled; `faults` lists everything that is wrong, not only the first."""
+    """The schema cannot be compiled; `faults` lists everything that is wrong."""
 
     def __init__(self, faults: Iterable[Fault], *, schema: str = "schema") -> None:
         self.faults: tuple[Fault, ...] = tuple(faults)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar
 
 from structgen.compiler import CompiledSchema
 from structgen.compiler import compile as compile_schema
@@ -167,4 +167,4 @@ def check_max_new_tokens(value: object) -> int:
     """A token budget, refused unless it is a whole number above 0."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise OptionError(f"max_new_tokens={value!r} must be a whole number above 0")
-    return cast(int, value)
+    return value

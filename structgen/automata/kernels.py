@@ -10,8 +10,7 @@ returns continue. A step then only has to look at byte edges.
 
 Arguments that recur:
     program: (states, table, classes, calls, blob, starts) of `structgen.automata.program`.
-    trie: int32[N, 4], see `structgen.tokens.trie`.
-    plan: (cost, label_cost, limits) of `structgen.automata.distances`: cost int32[S, 4], or
+    plan: (cost, label_cost, limits) of `structgen.tokens.distances`: cost int32[S, 4], or
         int32[0, 4] where neither budget nor nesting is watched; label_cost int32[bytes of all
         labels], the tokens to write each label from each byte on; limits int32[2], the greatest
         nesting and the characters that one token can hold.
@@ -19,9 +18,10 @@ Arguments that recur:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from structgen.automata.frames import (
     ACCEPT,
@@ -41,6 +41,7 @@ from structgen.automata.frames import (
     ROOM,
     ROW,
     TAIL,
+    IntArray,
 )
 from structgen.automata.program import (
     CALL_FLAGS,
@@ -49,6 +50,7 @@ from structgen.automata.program import (
     REG_A,
     REG_B,
     RETURN,
+    ProgramArrays,
 )
 
 if TYPE_CHECKING:
@@ -68,6 +70,10 @@ else:
     kernel = njit(nogil=True, cache=True, error_model="numpy", _nrt=False)
     inlined = njit(nogil=True, cache=True, error_model="numpy", forceinline=True, _nrt=False)
 
+Plan: TypeAlias = tuple[IntArray, IntArray, IntArray]
+Bytes: TypeAlias = npt.NDArray[np.uint8]
+Longs: TypeAlias = npt.NDArray[np.int64]
+
 END_OF_VALUE = 0
 BOTTOM = 1
 UNREACHABLE = 2**28
@@ -77,24 +83,23 @@ FULL = -1
 # Columns of the arena, of a thread and of `cost`.
 A_STATE, A_A, A_B, A_PARENT, A_TOKENS, A_DEPTH = range(6)
 T_STATE, T_A, T_B, T_STACK = range(4)
-# Columns of the trie.
-N_BYTE, N_DEPTH, N_END, N_TOKEN = range(4)
-
 FLAG_MASK = (1 << FLAG_BITS) - 1
 SPECIAL = ACCEPT | CALLS | LABEL
 
 
 @inlined
-def _label_at(blob, starts, label, depth):
+def _label_at(blob: Bytes, starts: Longs, label: int, depth: int) -> int:
     """Byte `depth` of a label, -1 behind its end."""
     at = starts[label] + depth
     if at >= starts[label + 1]:
         return -1
-    return np.int32(blob[at])
+    return int(blob[at])
 
 
 @kernel
-def _narrow(blob, starts, low, high, depth, byte):
+def _narrow(
+    blob: Bytes, starts: Longs, low: int, high: int, depth: int, byte: int
+) -> tuple[int, int]:
     """The labels of [low, high) whose byte at `depth` is `byte`; they agree before it."""
     first, last = low, high
     while first < last:
@@ -114,9 +119,9 @@ def _narrow(blob, starts, low, high, depth, byte):
 
 
 @inlined
-def _step(program, state, a, b, byte):
+def _step(program: ProgramArrays, state: int, a: int, b: int, byte: int) -> tuple[int, int, int]:
     """(state, a, b) after one byte; state is -1 where the byte is not legal."""
-    states, table, classes, calls, blob, starts = program
+    states, table, classes, _, blob, starts = program
     chain = states[state, CHAIN]
     if chain >= 0:
         if chain == byte:
@@ -141,43 +146,24 @@ def _step(program, state, a, b, byte):
             a = max(a - 1, 0)
             if b != NO_LIMIT:
                 b -= 1
-    return entry >> FLAG_BITS, a, b
+    return int(entry >> FLAG_BITS), a, b
 
 
 @inlined
-def _refused(program, threads, low, high, byte):
-    """Whether none of threads[low:high] can read `byte`: cheap, and true for most trie nodes."""
-    states, table, classes, calls, blob, starts = program
-    for i in range(low, high):
-        state = threads[i, T_STATE]
-        chain = states[state, CHAIN]
-        if chain >= 0:
-            if chain == byte:
-                return False
-            continue
-        row = states[state, ROW]
-        if row >= 0 and (
-            states[state, FLAGS] & LABEL or table[row + classes[states[state, CLASSES] + byte]] >= 0
-        ):
-            return False
-    return True
-
-
-@inlined
-def state_cost(program, plan, state, a, b):
+def state_cost(program: ProgramArrays, plan: Plan, state: int, a: int, b: int) -> int:
     """Tokens that suffice to return from (state, a, b)."""
-    states, table, classes, calls, blob, starts = program
+    states, starts = program[0], program[5]
     cost, label_cost, limits = plan
     if states[state, FLAGS] & LABEL:
         depth = states[state, ROW]
         best = UNREACHABLE
         for label in range(a, b):
             at = starts[label] + depth
-            best = min(best, label_cost[at] if at < starts[label + 1] else 0)
+            best = min(best, int(label_cost[at]) if at < starts[label + 1] else 0)
         return best
     if a == 0:
-        return cost[state, 0]
-    tokens = cost[state, 1]
+        return int(cost[state, 0])
+    tokens = int(cost[state, 1])
     if a > 1 and tokens < UNREACHABLE:
         loop = states[state, LOOP]
         each = cost[loop, 1] - cost[loop, 0]
@@ -187,9 +173,11 @@ def state_cost(program, plan, state, a, b):
 
 
 @inlined
-def _fits(program, plan, arena, state, a, stack):
+def _fits(
+    program: ProgramArrays, plan: Plan, arena: IntArray, state: int, a: int, stack: int
+) -> bool:
     """Whether the frame can be left at all, and within the allowed nesting."""
-    cost, label_cost, limits = plan
+    cost, _, limits = plan
     if program[0][state, FLAGS] & LABEL:
         return arena[stack, A_DEPTH] <= limits[0]
     layer = 1 if a > 0 else 0
@@ -199,7 +187,16 @@ def _fits(program, plan, arena, state, a, stack):
 
 
 @inlined
-def _push(program, plan, arena, used, state, a, b, stack):
+def _push(
+    program: ProgramArrays,
+    plan: Plan,
+    arena: IntArray,
+    used: int,
+    state: int,
+    a: int,
+    b: int,
+    stack: int,
+) -> int:
     """Add an arena row that returns to (state, a, b) above `stack`; its index, or FULL."""
     if used >= len(arena):
         return FULL
@@ -216,7 +213,7 @@ def _push(program, plan, arena, used, state, a, b, stack):
 
 
 @inlined
-def _add(threads, begin, top, state, a, b, stack):
+def _add(threads: IntArray, begin: int, top: int, state: int, a: int, b: int, stack: int) -> int:
     """Append a thread unless it is there since `begin`; the new top, or FULL."""
     for i in range(begin, top):
         if (
@@ -236,13 +233,22 @@ def _add(threads, begin, top, state, a, b, stack):
 
 
 @inlined
-def close(program, plan, arena, used, threads, begin, todo, top):
+def close(
+    program: ProgramArrays,
+    plan: Plan,
+    arena: IntArray,
+    used: int,
+    threads: IntArray,
+    begin: int,
+    todo: int,
+    top: int,
+) -> tuple[int, int, int]:
     """Add to threads[todo:top] all that they call and return to.
 
     Returns (top, used, exits): `exits` counts returns from the frame at the bottom, which add no
     thread. top is FULL where space does not suffice.
     """
-    states, table, classes, calls, blob, starts = program
+    states, _, _, calls, blob, starts = program
     exits = 0
     while todo < top:
         state, a, b = threads[todo, T_STATE], threads[todo, T_A], threads[todo, T_B]
@@ -296,7 +302,16 @@ def close(program, plan, arena, used, threads, begin, todo, top):
 
 
 @inlined
-def advance_threads(program, plan, arena, used, threads, low, high, byte):
+def advance_threads(
+    program: ProgramArrays,
+    plan: Plan,
+    arena: IntArray,
+    used: int,
+    threads: IntArray,
+    low: int,
+    high: int,
+    byte: int,
+) -> tuple[int, int, int]:
     """Step threads[low:high] over one byte, closed, to threads[high:top].
 
     Returns (top, used, exits) as `close` does.
@@ -323,7 +338,9 @@ def advance_threads(program, plan, arena, used, threads, low, high, byte):
 
 
 @inlined
-def fewest_tokens(program, plan, arena, threads, low, high):
+def fewest_tokens(
+    program: ProgramArrays, plan: Plan, arena: IntArray, threads: IntArray, low: int, high: int
+) -> int:
     """Tokens that suffice to finish from the best of threads[low:high]."""
     best = UNREACHABLE
     for i in range(low, high):
@@ -335,138 +352,16 @@ def fewest_tokens(program, plan, arena, threads, low, high):
     return best
 
 
-@inlined
-def _allow(mask, same_bytes, token):
-    while token >= 0:
-        mask[token >> 5] |= np.int32(1) << np.int32(token & 31)
-        token = same_bytes[token]
-
-
 @kernel
-def walk(
-    program, plan, most, trie, same_bytes, roots, arena, used, threads, n_threads, closed,
-    levels, mask,
-):  # fmt: skip
-    """Set in `mask` every token that the threads can read, below each of the trie nodes `roots`.
-
-    threads[:n_threads] stand where a root's bytes end; they are closed first unless they are
-    `closed`. A root's own token is set too (for the trie's root there is none). `levels` is scratch: int32[longest token + 2, 2].
-
-    Returns (status, worst): status is FULL where space does not suffice, `worst` the most tokens
-    that are needed after any allowed token (0 without a plan).
-    """
-    worst = 0
-    watched = len(plan[0]) > 0
-    if not closed:
-        n_threads, used, _ = close(program, plan, arena, used, threads, 0, 0, n_threads)
-        if n_threads == FULL:
-            return FULL, 0
-    for index in range(len(roots)):
-        root = roots[index]
-        base, end = trie[root, N_DEPTH], trie[root, N_END]
-        levels[0, 0] = n_threads
-        levels[0, 1] = used
-        node = root
-        low, high, top, arena_top = 0, 0, n_threads, used
-        while node < end:
-            if node != root:
-                depth = trie[node, N_DEPTH] - base
-                low = levels[depth - 2, 0] if depth > 1 else 0
-                high = levels[depth - 1, 0]
-                if _refused(program, threads, low, high, trie[node, N_BYTE]):
-                    node = trie[node, N_END]
-                    continue
-                arena_top = levels[depth - 1, 1]
-                top, arena_top, _ = advance_threads(
-                    program, plan, arena, arena_top, threads, low, high, trie[node, N_BYTE]
-                )
-                if top == FULL:
-                    return FULL, 0
-                if top == high:
-                    node = trie[node, N_END]
-                    continue
-                levels[depth, 0] = top
-                levels[depth, 1] = arena_top
-            token = trie[node, N_TOKEN]
-            if token >= 0:
-                legal = True
-                if watched:
-                    needed = fewest_tokens(program, plan, arena, threads, high, top)
-                    legal = needed < UNREACHABLE and (most < 0 or needed <= most)
-                    if legal:
-                        worst = max(worst, needed)
-                if legal:
-                    _allow(mask, same_bytes, token)
-            node += 1
-    return 0, worst
-
-
-@kernel
-def profile(program, no_plan, trie, arena, threads, levels, state, base, tokens, codes, exits):
-    """Walk the whole trie inside one frame without calls, from `state` with endless room.
-
-    Writes to `tokens` the node tokens that stay inside, to `codes` the state they lead to and the
-    units they take (`state - base << 10 | units`), and to `exits` (node, units) where the frame
-    returns. Returns their numbers, or (FULL, FULL).
-    """
-    n_tokens, n_exits = 0, 0
-    threads[0, T_STATE] = state
-    threads[0, T_A] = 0
-    threads[0, T_B] = NO_LIMIT - 1
-    threads[0, T_STACK] = BOTTOM
-    levels[0, 0] = 1
-    node, end = 1, trie[0, N_END]
-    while node < end:
-        depth = trie[node, N_DEPTH]
-        low = levels[depth - 2, 0] if depth > 1 else 0
-        high = levels[depth - 1, 0]
-        top, _, left = advance_threads(
-            program, no_plan, arena, 2, threads, low, high, trie[node, N_BYTE]
-        )
-        if top == FULL:
-            return FULL, FULL
-        if left:
-            exits[n_exits, 0] = node
-            exits[n_exits, 1] = NO_LIMIT - 1 - threads[high, T_B]
-            n_exits += 1
-        if top == high:
-            node = trie[node, N_END]
-            continue
-        levels[depth, 0] = top
-        inside = threads[high, T_STATE]
-        alive = program[0][inside, CHAIN] >= 0 or program[0][inside, ROW] >= 0
-        if alive and trie[node, N_TOKEN] >= 0:
-            units = NO_LIMIT - 1 - threads[high, T_B]
-            tokens[n_tokens] = trie[node, N_TOKEN]
-            codes[n_tokens] = (inside - base) << 10 | min(units, 1023)
-            n_tokens += 1
-        node += 1
-    return n_tokens, n_exits
-
-
-@kernel
-def fill_from_profile(program, plan, most, same_bytes, tokens, codes, base, need, room, mask):
-    """Set the tokens of a profile that fit `room` units and leave at most `most` tokens to do.
-
-    Returns the most tokens that are needed after any of them, within the frame.
-    """
-    worst = 0
-    watched = len(plan[0]) > 0
-    for i in range(len(tokens)):
-        units = codes[i] & 1023
-        if units > room:
-            continue
-        if watched:
-            after = state_cost(program, plan, base + (codes[i] >> 10), max(need - units, 0), 0)
-            if after >= UNREACHABLE or (most >= 0 and after > most):
-                continue
-            worst = max(worst, after)
-        _allow(mask, same_bytes, tokens[i])
-    return worst
-
-
-@kernel
-def read_bytes(program, plan, arena, used, threads, n_threads, data):
+def read_bytes(
+    program: ProgramArrays,
+    plan: Plan,
+    arena: IntArray,
+    used: int,
+    threads: IntArray,
+    n_threads: int,
+    data: Bytes,
+) -> tuple[int, int, int]:
     """Step threads[:n_threads] over `data`. Returns (low, high, used): the threads that are left.
 
     low == high where `data` is not legal; high is FULL where space does not suffice.
@@ -485,9 +380,9 @@ def read_bytes(program, plan, arena, used, threads, n_threads, data):
 
 
 @inlined
-def _only_byte(program, threads, low, high):
+def _only_byte(program: ProgramArrays, threads: IntArray, low: int, high: int) -> int:
     """The one byte that every thread must read next, or -1."""
-    states, table, classes, calls, blob, starts = program
+    states = program[0]
     only = -1
     for i in range(low, high):
         state, a, b = threads[i, T_STATE], threads[i, T_A], threads[i, T_B]
@@ -509,7 +404,15 @@ def _only_byte(program, threads, low, high):
 
 
 @kernel
-def forced_bytes(program, plan, arena, used, threads, n_threads, out):
+def forced_bytes(
+    program: ProgramArrays,
+    plan: Plan,
+    arena: IntArray,
+    used: int,
+    threads: IntArray,
+    n_threads: int,
+    out: Bytes,
+) -> int:
     """Write to `out` the bytes that must come next; returns how many, or FULL."""
     low, high = 0, n_threads
     count = 0
@@ -530,17 +433,3 @@ def forced_bytes(program, plan, arena, used, threads, n_threads, out):
         out[count] = byte
         count += 1
     return count
-
-
-@kernel
-def find_node(trie, data):
-    """The trie node that spells `data`, uint8[...], or -1."""
-    node = 0
-    for i in range(len(data)):
-        child, end = node + 1, trie[node, N_END]
-        while child < end and trie[child, N_BYTE] != data[i]:
-            child = trie[child, N_END]
-        if child >= end:
-            return -1
-        node = child
-    return node

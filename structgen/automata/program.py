@@ -19,6 +19,7 @@ from structgen.automata.assemble import LABELS, Assembly
 from structgen.automata.frames import (
     CALL_FROM,
     CALL_TO,
+    CHAIN,
     CLASSES,
     FLAG_BITS,
     FLAGS,
@@ -83,6 +84,14 @@ class Program:
     def arrays(self) -> ProgramArrays:
         """What the kernels take."""
         return self.states, self.table, self.classes, self.calls, self.blob, self.starts
+
+    def can_read(self, state: int, a: int, b: int) -> bool:
+        """Whether a thread in `state` has a byte edge, apart from calls and returns."""
+        row = self.states[state]
+        if not row[FLAGS] & LABEL:
+            return bool(row[CHAIN] >= 0 or row[ROW] >= 0)
+        # Of the labels in [a, b), only the first can end at this depth.
+        return b - a > 1 or self.starts[a] + row[ROW] < self.starts[a + 1]
 
     def memory_bytes(self) -> int:
         """Bytes of all arrays."""

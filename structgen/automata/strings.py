@@ -1,6 +1,6 @@
-"""The frame of a JSON string: `"`, characters, `"`.
+r"""The frame of a JSON string: `"`, characters, `"`.
 
-One character is raw UTF-8, a short escape, or `\\uXXXX`; a surrogate pair is one character and a
+One character is raw UTF-8, a short escape, or `\uXXXX`; a surrogate pair is one character and a
 lone surrogate cannot be written. Each character is one counted unit, taken at its first byte.
 """
 
@@ -73,7 +73,7 @@ def _add_escapes(b: FrameBuilder, inside: int) -> None:
 
 
 def _add_low_surrogate(b: FrameBuilder, inside: int, after_d: int) -> None:
-    """After `\\ud[89ab]XX` a low surrogate `\\ud[c-f]XX` must follow."""
+    r"""After `\ud[89ab]XX` a low surrogate `\ud[c-f]XX` must follow."""
     low_tail = _hex_tail(b, inside, 2)
     start = b.literal(b"\\u")
     low_d = b.state()

@@ -16,30 +16,13 @@ from typing import Any, TypeAlias
 
 from structgen.errors import Fault, LimitError
 from structgen.schema import nodes
+from structgen.schema.keywords import CONFIG_REFUSED, HARMLESS, advice
 from structgen.schema.nodes import AnyJson, Labels, Map, Never, Node, Object, Property, Ref, String
 
 Core: TypeAlias = Mapping[str, Any]
 
 MOST_LEVELS = 64
 """Nesting of the schema as it is written; a recursive type may go deeper while generating."""
-
-# Keys that change nothing about which JSON texts are accepted, or only what happens after.
-HARMLESS = frozenset(
-    "type ref metadata serialization strict cls cls_repr config schema sub_type missing "
-    "custom_init root_model post_init frozen frozen_fields revalidate_instances generic_origin "
-    "model_name computed_fields from_attributes custom_error_type custom_error_message "
-    "custom_error_context coerce_numbers_to_str copy_default default default_factory "
-    "default_factory_takes_data on_error validate_default fail_fast function mode "
-    "return_schema info_arg auto_collapse serialize_by_alias".split()
-)
-
-# Settings of a model that change which texts are accepted; all others are harmless.
-CONFIG_REFUSED = {
-    "str_strip_whitespace": "it changes the text after its length was enforced",
-    "str_to_lower": "it changes the text after it was generated",
-    "str_to_upper": "it changes the text after it was generated",
-    "regex_engine": "patterns are not supported",
-}
 
 
 @dataclass(slots=True)
@@ -54,6 +37,10 @@ class _Reader:
     owners: list[type] = field(default_factory=list[type])
     cores: dict[str, Core] = field(default_factory=dict[str, Core])
     """Definitions that are not read yet, by reference."""
+    names: dict[tuple[str, frozenset[str]], str] = field(
+        default_factory=dict[tuple[str, frozenset[str]], str]
+    )
+    """Names of the definitions read so far, by reference and by the tags they must write."""
     forced: frozenset[str] = frozenset()
     """Names of discriminators, which a tagged union's objects must always write."""
     depth: int = 0
@@ -110,7 +97,7 @@ def _read(reader: _Reader, core: Core, path: str) -> Node:
     read = _READERS.get(core["type"])
     if read is None:
         return reader.refuse(
-            path, f"type {_type_name(core)} is not supported", _advice(core["type"])
+            path, f"type {_type_name(core)} is not supported", advice(core["type"])
         )
     level = core["type"] in ("list", "dict", "model-fields")
     reader.depth += level
@@ -129,26 +116,29 @@ def _named(reader: _Reader, ref: str, path: str) -> Node:
 
     As an option of a tagged union it is another definition: there the tag must be written.
     """
-    name = "+".join((ref, *sorted(reader.forced)))
-    if name not in reader.definitions:
+    key = (ref, reader.forced)
+    name = reader.names.get(key)
+    if name is None:
+        core = reader.cores[ref]
+        # Counted, because the reference holds an address that differs from run to run.
+        same = sum(known.split("#")[0] == _title(core) for known in reader.names.values())
+        name = reader.names[key] = _title(core) + (f"#{same + 1}" if same else "")
         reader.definitions[name] = Never("under construction")
-        reader.definitions[name] = _read(reader, reader.cores[ref], path)
+        reader.definitions[name] = _read(reader, core, path)
     return Ref(name)
+
+
+def _title(core: Core) -> str:
+    """The class's name, or the kind of schema where there is no class."""
+    while "cls" not in core and "schema" in core:
+        core = core["schema"]
+    owner = core.get("cls")
+    return owner.__name__ if owner is not None else str(core["type"])
 
 
 def _type_name(core: Core) -> str:
     owner = core.get("cls")
     return f"{core['type']!r}" + (f" ({owner.__name__})" if owner is not None else "")
-
-
-def _advice(kind: str) -> str:
-    if kind in ("date", "time", "datetime", "timedelta", "url", "uuid", "decimal", "bytes"):
-        return "use str and convert it in a validator"
-    if kind in ("set", "frozenset", "tuple", "generator"):
-        return "use list"
-    if kind in ("dataclass", "typed-dict", "named-tuple"):
-        return "use a BaseModel"
-    return "use a type that structgen supports, see docs/support.md"
 
 
 def _check_keys(reader: _Reader, core: Core, path: str, known: Iterable[str] = ()) -> None:
@@ -335,18 +325,22 @@ def _model_fields(reader: _Reader, core: Core, path: str) -> Node:
     # Discriminators count for the object right here, not for those inside of it.
     forced, reader.forced = reader.forced, frozenset()
     properties: dict[str, Property] = {}
+    taken: dict[str, str] = {}
     for name, model_field in core["fields"].items():
         key = _key(reader, name, model_field, f"{path}.{name}")
-        if key in properties:
-            reader.refuse(f"{path}.{name}", f"the alias {key!r} is taken by another field")
+        for lookup in sorted({key} | _lookups(reader, name, model_field)):
+            other = taken.setdefault(lookup, name)
+            if other != name:
+                problem = f"the alias or name {lookup!r} also stands for the field {other!r}"
+                reader.refuse(f"{path}.{name}", problem, "give every field names of its own")
         inner = model_field["schema"]
         node = _node(reader, inner, f"{path}.{key}")
-        required = inner["type"] != "default" or name in forced or key in forced
+        required = _must_be_written(reader, inner) or name in forced or key in forced
         properties[key] = Property(key, node, required, _field_description(reader, name))
     node = Object(
         tuple(properties.values()),
         _extra(reader, core, path),
-        _reserved(reader, core["fields"]),
+        frozenset(taken),
         _docstring(reader),
     )
     reader.forced = forced
@@ -405,18 +399,23 @@ def _extra(reader: _Reader, core: Core, path: str) -> Node | None:
     return _node(reader, schema, f"{path}.<extra>") if schema else AnyJson()
 
 
-def _reserved(reader: _Reader, fields: Mapping[str, Core]) -> frozenset[str]:
+def _must_be_written(reader: _Reader, core: Core) -> bool:
+    """No default, or one that Pydantic would only check (and maybe reject) when it is used."""
+    if core["type"] != "default":
+        return True
+    checked = core.get("validate_default")
+    return bool(reader.setting("validate_default") if checked is None else checked)
+
+
+def _lookups(reader: _Reader, name: str, model_field: Core) -> set[str]:
     """Every name by which validation looks up a field."""
+    alias = model_field.get("validation_alias")
     by_name = reader.setting("validate_by_name") or reader.setting("populate_by_name")
-    names = set(fields) if by_name else set[str]()
-    for model_field in fields.values():
-        alias = model_field.get("validation_alias")
-        if isinstance(alias, list):
-            paths: list[list[str | int]] = alias if isinstance(alias[0], list) else [alias]
-            names |= {str(path[0]) for path in paths}
-        elif alias is not None:
-            names.add(alias)
-    return frozenset(names)
+    names = {name} if by_name or alias is None else set[str]()
+    if isinstance(alias, list):
+        paths: list[list[str | int]] = alias if isinstance(alias[0], list) else [alias]
+        return names | {str(path[0]) for path in paths}
+    return names if alias is None else names | {alias}
 
 
 def _possible(reader: _Reader, node: Node, path: str) -> Node:

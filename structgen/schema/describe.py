@@ -24,7 +24,10 @@ from structgen.schema.nodes import (
 MOST_LABELS = 40
 """Larger sets are described by their size and first members."""
 
-CONSTANTS = {(b"false", b"true"): "true or false", (b"null",): "null"}
+CONSTANTS: dict[tuple[bytes, ...], str] = {
+    (b"false", b"true"): "true or false",
+    (b"null",): "null",
+}
 
 
 def describe(schema: Schema) -> str:
@@ -37,7 +40,7 @@ def describe(schema: Schema) -> str:
     parts = [text]
     while writer.pending:
         name = writer.pending.pop(0)
-        parts.append(f"{writer.names[name]}: {writer.write(schema.definitions[name], 0)}")
+        parts.append(f"{name}: {writer.write(schema.definitions[name], 0)}")
     return "\n".join(parts)
 
 
@@ -46,7 +49,7 @@ class _Writer:
         self._definitions = definitions
         self._open: list[str] = []
         self._recursive = _recursive(definitions)
-        self.names: dict[str, str] = {}
+        self.names: set[str] = set()
         self.pending: list[str] = []
 
     def write(self, node: Node, depth: int) -> str:
@@ -94,11 +97,9 @@ class _Writer:
         if name not in self._recursive:
             return self.write(self._definitions[name], depth)
         if name not in self.names:
-            label = name.rsplit(".", 1)[-1].split(":", 1)[0]
-            taken = set(self.names.values())
-            self.names[name] = label if label not in taken else f"{label}{len(taken)}"
+            self.names.add(name)
             self.pending.append(name)
-        return self.names[name]
+        return name
 
 
 def _recursive(definitions: Mapping[str, Node]) -> frozenset[str]:
@@ -139,8 +140,9 @@ def _references(node: Node) -> frozenset[str]:
 
 
 def _labels(node: Labels) -> str:
-    if node.texts in CONSTANTS:
-        return CONSTANTS[node.texts]
+    constant = CONSTANTS.get(node.texts)
+    if constant is not None:
+        return constant
     shown = [text.decode() for text in (node.declared or node.texts)[:MOST_LABELS]]
     if len(node.texts) <= MOST_LABELS:
         return " or ".join(shown)

@@ -31,7 +31,7 @@ def load_schema(source: Any) -> LoadedSchema:
         UnsupportedSchemaError: with every part that cannot be enforced.
         UnsatisfiableSchemaError: with every part that no finite value matches.
     """
-    title = getattr(source, "__name__", None) or str(source)
+    title = source.__name__ if isinstance(source, type) else str(source)[:80]
     if isinstance(source, dict):
         raise UnsupportedSchemaError(
             [Fault("$", "JSON Schema dicts are not supported yet", "pass a Pydantic model")],
@@ -43,7 +43,7 @@ def load_schema(source: Any) -> LoadedSchema:
     try:
         core = read_core_schema(cast(Core, adapter.core_schema), config)
     except RecursionError as error:
-        raise LimitError(f"{title} is nested too deeply to be read") from error
+        raise LimitError(f"{title} is nested too deeply to be read; flatten it") from error
     if core.faults:
         raise UnsupportedSchemaError(core.faults, schema=title)
     schema = Schema(core.root, core.definitions, title)
@@ -57,7 +57,11 @@ def _adapter(source: Any, title: str) -> TypeAdapter[Any]:
     try:
         if isinstance(source, type) and issubclass(source, BaseModel):
             source.model_rebuild()
-        return source if isinstance(source, TypeAdapter) else TypeAdapter(source)
+        adapter = source if isinstance(source, TypeAdapter) else TypeAdapter(source)
+        adapter.rebuild(raise_errors=True)
+        return adapter
+    except RecursionError as error:
+        raise LimitError(f"{title} is nested too deeply to be read; flatten it") from error
     except (PydanticUserError, CoreSchemaError, NameError, TypeError) as error:
         fault = Fault("$", f"Pydantic cannot build a schema for it: {error}")
         raise UnsupportedSchemaError([fault], schema=title) from error

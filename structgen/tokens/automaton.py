@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-from structgen.automata import distances, kernels
+from structgen.automata import kernels
 from structgen.automata.frames import FLAGS, WIDE, IntArray
+from structgen.automata.kernels import Plan
 from structgen.automata.program import Program, ProgramArrays
 from structgen.errors import LimitError, VocabularyError
 from structgen.options import Limits
+from structgen.tokens import distances
 from structgen.tokens.vocabulary import Vocabulary
-
-Plan: TypeAlias = tuple[IntArray, IntArray, IntArray]
 
 DEEPEST = 180
 """Nesting that Pydantic's JSON parser accepts with a margin (it stops at 200)."""

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from structgen.automata import kernels
 from structgen.automata.frames import IntArray
 from structgen.errors import VocabularyError
+from structgen.tokens import walks
 from structgen.tokens.states import State, StateTable
+from structgen.tokens.trie import END, TOKEN
 from structgen.tokens.vocabulary import Vocabulary
 
 MOST_BYTES = 4096
@@ -53,10 +54,10 @@ def _tokenise(vocabulary: Vocabulary, data: bytes) -> list[int]:
 def _may_reach_past(table: StateTable, state: State, data: bytes) -> bool:
     """Whether some legal token begins with all of `data` and goes on."""
     nodes = table.automaton.vocabulary.trie.nodes
-    node = kernels.find_node(nodes, np.frombuffer(data, np.uint8))
+    node = walks.find_node(nodes, np.frombuffer(data, np.uint8))
     if node < 0:
         return False
-    longer = nodes[node + 1 : nodes[node, kernels.N_END], kernels.N_TOKEN]
+    longer = nodes[node + 1 : nodes[node, END], TOKEN]
     return _any_allowed(table.mask(state), longer[longer >= 0])
 
 

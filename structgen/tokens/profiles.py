@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from structgen.automata import kernels
 from structgen.automata.frames import NO_LIMIT, IntArray
 from structgen.errors import LimitError
+from structgen.tokens import walks
 from structgen.tokens.automaton import Automaton
 
 MAX_UNITS = 1023
@@ -120,7 +120,7 @@ def _walk(automaton: Automaton, state: int, base: int) -> Profile:
     levels = np.zeros((vocabulary.max_token_bytes + 2, 2), np.int32)
     _, label_cost, bounds = automaton.plan
     no_plan = (np.zeros((0, 4), np.int32), label_cost, bounds)
-    n_tokens, n_exits = kernels.profile(
+    n_tokens, n_exits = walks.profile(
         automaton.arrays, no_plan, trie, arena, threads, levels, state, base, tokens, codes,
         exits,
     )  # fmt: skip
@@ -142,7 +142,7 @@ def _fill(
     automaton: Automaton, profile: Profile, base: int, need: int, room: int, most: int
 ) -> tuple[IntArray, int]:
     row = np.zeros(automaton.vocabulary.n_words, np.int32)
-    worst = kernels.fill_from_profile(
+    worst = walks.fill_from_profile(
         automaton.arrays, automaton.plan, most, automaton.vocabulary.trie.same_bytes,
         profile.tokens, profile.codes, base, need, min(room, NO_LIMIT), row,
     )  # fmt: skip

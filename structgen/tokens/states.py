@@ -15,11 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from structgen.automata import kernels
-from structgen.automata.frames import CHAIN, LOOP, NO_LIMIT, ROW, IntArray
+from structgen.automata.frames import LOOP, NO_LIMIT, IntArray
 from structgen.automata.kernels import A_PARENT, A_TOKENS, BOTTOM, END_OF_VALUE
 from structgen.automata.program import FINAL_STATE, ROOT_STATE
 from structgen.errors import LimitError
 from structgen.options import Limits
+from structgen.tokens import walks
 from structgen.tokens.automaton import Automaton
 from structgen.tokens.profiles import ProfileCache
 
@@ -246,7 +247,7 @@ class StateTable:
         trie = self.automaton.vocabulary.trie
         while True:
             n_threads = self._load(threads)
-            status, worst = kernels.walk(
+            status, worst = walks.walk(
                 self.automaton.arrays, self.automaton.plan, most, trie.nodes, trie.same_bytes,
                 roots, self._arena, self._used, self._threads, n_threads, closed, self._levels,
                 mask,
@@ -280,10 +281,10 @@ class StateTable:
                 places[stack] = self._stack((state, a, b, place(parent)), tokens, depth)
             return places[stack]
 
-        states = self.automaton.program.states
+        can_read = self.automaton.program.can_read
         threads: set[Thread] = set()
         for s, a, b, stack in self._threads[low:high].tolist():
-            if s == FINAL_STATE or states[s, CHAIN] >= 0 or states[s, ROW] >= 0:
+            if s == FINAL_STATE or can_read(s, a, b):
                 threads.add((s, a, b, place(stack)))
         return self._intern(tuple(sorted(threads)))
 

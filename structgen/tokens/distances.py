@@ -20,47 +20,52 @@ from structgen.automata.frames import (
     LABEL,
     LOOP,
     ROW,
+    IntArray,
 )
 from structgen.automata.kernels import (
     FLAG_MASK,
-    N_BYTE,
-    N_END,
-    N_TOKEN,
     UNREACHABLE,
+    Bytes,
+    Longs,
+    Plan,
     kernel,
     state_cost,
 )
-from structgen.automata.program import CALL_FLAGS, CALLEE, REG_A, REG_B, RETURN
+from structgen.automata.program import CALL_FLAGS, CALLEE, REG_A, REG_B, RETURN, ProgramArrays
+from structgen.tokens.trie import BYTE, TOKEN
+from structgen.tokens.trie import END as NODE_END
 
 
 @kernel
-def _child(trie, node, byte):
+def _child(trie: IntArray, node: int, byte: int) -> int:
     """The child of a trie node over `byte`, or -1."""
-    child, end = node + 1, trie[node, N_END]
+    child, end = node + 1, trie[node, NODE_END]
     while child < end:
-        if trie[child, N_BYTE] == byte:
-            return child
-        if trie[child, N_BYTE] > byte:
+        if trie[child, BYTE] == byte:
+            return int(child)
+        if trie[child, BYTE] > byte:
             return -1
-        child = trie[child, N_END]
+        child = trie[child, NODE_END]
     return -1
 
 
 @kernel
-def second_children(trie, first, second):
+def second_children(trie: IntArray, first: IntArray, second: IntArray) -> None:
     """Fill in the root's grandchild over each pair of bytes: int32[256, 256], -1 before."""
     for byte in range(256):
         node = first[byte]
         if node < 0:
             continue
-        child, end = node + 1, trie[node, N_END]
+        child, end = node + 1, trie[node, NODE_END]
         while child < end:
-            second[byte, trie[child, N_BYTE]] = child
-            child = trie[child, N_END]
+            second[byte, trie[child, BYTE]] = child
+            child = trie[child, NODE_END]
 
 
 @kernel
-def label_tokens(blob, starts, trie, first, second, cost):
+def label_tokens(
+    blob: Bytes, starts: Longs, trie: IntArray, first: IntArray, second: IntArray, cost: IntArray
+) -> None:
     """Write to `cost` the fewest tokens for each label from each of its bytes on.
 
     cost: int32[len(blob)]. `first` is the root's child for each byte, int32[256]; `second` is
@@ -72,38 +77,55 @@ def label_tokens(blob, starts, trie, first, second, cost):
             best = UNREACHABLE
             node, ahead = first[blob[at]], at + 1
             while node >= 0:
-                if trie[node, N_TOKEN] >= 0:
+                if trie[node, TOKEN] >= 0:
                     best = min(best, 1 + (cost[ahead] if ahead < end else 0))
                 if ahead == end:
                     break
                 if ahead == at + 1:
                     node = second[blob[at], blob[ahead]]
                 else:
-                    node = _child(trie, node, blob[ahead])
+                    node = _child(trie, int(node), blob[ahead])
                 ahead += 1
             cost[at] = best
 
 
 @kernel
-def _along_chain(states, cost, trie, first, second, byte, at, layer):
-    """Best (tokens, height) of a token that begins with `byte` and goes on along the chain at `at`."""
+def _along_chain(
+    states: IntArray,
+    cost: IntArray,
+    trie: IntArray,
+    first: IntArray,
+    second: IntArray,
+    byte: int,
+    at: int,
+    layer: int,
+) -> tuple[int, int]:
+    """Best (tokens, height) of a token that begins with `byte` and goes on along a chain."""
     best, height = UNREACHABLE, 0
-    node = first[byte]
+    node = int(first[byte])
     short = True
     while node >= 0:
-        if trie[node, N_TOKEN] >= 0 and cost[at, layer] + 1 < best:
+        if trie[node, TOKEN] >= 0 and cost[at, layer] + 1 < best:
             best, height = cost[at, layer] + 1, cost[at, layer + 2]
         chain = states[at, CHAIN]
         if chain < 0:
             break
-        node = second[byte, chain] if short else _child(trie, node, chain)
+        node = int(second[byte, chain]) if short else _child(trie, int(node), int(chain))
         short = False
         at += 1
     return best, height
 
 
 @kernel
-def _best_of_row(program, cost, trie, first, second, state, layer):
+def _best_of_row(
+    program: ProgramArrays,
+    cost: IntArray,
+    trie: IntArray,
+    first: IntArray,
+    second: IntArray,
+    state: int,
+    layer: int,
+) -> tuple[int, int]:
     states, table, classes = program[0], program[1], program[2]
     best, height, seen = UNREACHABLE, 0, -1
     for byte in range(256):
@@ -115,7 +137,7 @@ def _best_of_row(program, cost, trie, first, second, state, layer):
         if flags & END and layer > 0:
             continue
         after = 0 if flags & COUNT else layer
-        to = entry >> FLAG_BITS
+        to = int(entry >> FLAG_BITS)
         tokens, high = _along_chain(states, cost, trie, first, second, byte, to, after)
         if states[to, CHAIN] < 0 and tokens < UNREACHABLE:
             seen = entry
@@ -125,7 +147,7 @@ def _best_of_row(program, cost, trie, first, second, state, layer):
 
 
 @kernel
-def _best_of_calls(program, plan, state, layer):
+def _best_of_calls(program: ProgramArrays, plan: Plan, state: int, layer: int) -> tuple[int, int]:
     states, calls, cost = program[0], program[3], plan[0]
     best, height = UNREACHABLE, 0
     for call in range(states[state, CALL_FROM], states[state, CALL_TO]):
@@ -144,7 +166,15 @@ def _best_of_calls(program, plan, state, layer):
 
 
 @kernel
-def _relax(program, plan, trie, first, second, state, layer):
+def _relax(
+    program: ProgramArrays,
+    plan: Plan,
+    trie: IntArray,
+    first: IntArray,
+    second: IntArray,
+    state: int,
+    layer: int,
+) -> bool:
     """Improve the cost of one state from its neighbours'; whether it changed."""
     states, cost = program[0], plan[0]
     best = cost[state, layer]
@@ -170,7 +200,14 @@ def _relax(program, plan, trie, first, second, state, layer):
 
 
 @kernel
-def distances(program, plan, trie, first, second, bases):
+def distances(
+    program: ProgramArrays,
+    plan: Plan,
+    trie: IntArray,
+    first: IntArray,
+    second: IntArray,
+    bases: Longs,
+) -> None:
     """Bring plan[0] down to the least fixed point of the costs: int32[S, 4].
 
     It must begin as UNREACHABLE in the first two columns and 0 in the others.

@@ -1,0 +1,79 @@
+"""Tables of what core schemas may say: harmless, or refused with a reason."""
+
+from __future__ import annotations
+
+HARMLESS = frozenset(
+    {
+        "type",
+        "ref",
+        "metadata",
+        "serialization",
+        "strict",
+        "cls",
+        "cls_repr",
+        "config",
+        "schema",
+        "sub_type",
+        "missing",
+        "custom_init",
+        "root_model",
+        "post_init",
+        "frozen",
+        "frozen_fields",
+        "revalidate_instances",
+        "generic_origin",
+        "model_name",
+        "computed_fields",
+        "from_attributes",
+        "custom_error_type",
+        "custom_error_message",
+        "custom_error_context",
+        "coerce_numbers_to_str",
+        "copy_default",
+        "default",
+        "default_factory",
+        "default_factory_takes_data",
+        "on_error",
+        "validate_default",
+        "fail_fast",
+        "function",
+        "mode",
+        "return_schema",
+        "info_arg",
+        "auto_collapse",
+        "serialize_by_alias",
+    }
+)
+"""Keys that change nothing about which JSON texts are accepted, or that the readers look at."""
+
+CONFIG_REFUSED = {
+    "str_strip_whitespace": "it changes the text after its length was enforced",
+    "str_to_lower": "it changes the text after it was generated",
+    "str_to_upper": "it changes the text after it was generated",
+}
+"""Settings of a model that cannot be enforced, with the reason; others are harmless or read."""
+
+_ADVICE = {
+    "use str and convert it in a validator": (
+        "date",
+        "time",
+        "datetime",
+        "timedelta",
+        "url",
+        "multi-host-url",
+        "uuid",
+        "decimal",
+        "bytes",
+        "complex",
+    ),
+    "use list": ("set", "frozenset", "tuple", "generator"),
+    "use a BaseModel": ("dataclass", "typed-dict", "named-tuple"),
+}
+
+
+def advice(kind: str) -> str:
+    """What an author can use instead of a kind of schema that is not supported."""
+    for text, kinds in _ADVICE.items():
+        if kind in kinds:
+            return text
+    return "see the table of supported types in docs/support.md"

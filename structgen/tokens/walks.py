@@ -1,0 +1,232 @@
+"""Walks over a vocabulary's byte trie: which tokens can the threads of a state read?
+
+The kernels run depth-first through the trie's rows and jump over the subtree of every refused
+byte. Their slow twins are in the tests. Arguments are those of `structgen.automata.kernels`, and
+
+    trie: int32[N, 4], see `structgen.tokens.trie`.
+    same_bytes: int32[W], the next token id with the same bytes, or -1.
+    levels: scratch, int32[longest token + 2, 2]: ends of threads and arena at each depth.
+    mask: int32[n_words], 32 tokens a word; bits are set, never cleared.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from structgen.automata.frames import CHAIN, CLASSES, FLAGS, LABEL, NO_LIMIT, ROW, IntArray
+from structgen.automata.kernels import (
+    BOTTOM,
+    FULL,
+    T_A,
+    T_B,
+    T_STACK,
+    T_STATE,
+    UNREACHABLE,
+    Bytes,
+    Plan,
+    advance_threads,
+    close,
+    fewest_tokens,
+    inlined,
+    kernel,
+    state_cost,
+)
+from structgen.automata.program import ProgramArrays
+from structgen.tokens.trie import BYTE, DEPTH, END, TOKEN
+
+
+@inlined
+def _refused(program: ProgramArrays, threads: IntArray, low: int, high: int, byte: int) -> bool:
+    """Whether none of threads[low:high] can read `byte`: cheap, and true for most trie nodes."""
+    states, table, classes = program[0], program[1], program[2]
+    for i in range(low, high):
+        state = threads[i, T_STATE]
+        chain = states[state, CHAIN]
+        if chain >= 0:
+            if chain == byte:
+                return False
+            continue
+        row = states[state, ROW]
+        if row >= 0 and (
+            states[state, FLAGS] & LABEL or table[row + classes[states[state, CLASSES] + byte]] >= 0
+        ):
+            return False
+    return True
+
+
+@inlined
+def _allow(mask: IntArray, same_bytes: IntArray, token: int) -> None:
+    while token >= 0:
+        mask[token >> 5] |= np.int32(1) << np.int32(token & 31)
+        token = int(same_bytes[token])
+
+
+@kernel
+def walk(
+    program: ProgramArrays,
+    plan: Plan,
+    most: int,
+    trie: IntArray,
+    same_bytes: IntArray,
+    roots: IntArray,
+    arena: IntArray,
+    used: int,
+    threads: IntArray,
+    n_threads: int,
+    closed: bool,
+    levels: IntArray,
+    mask: IntArray,
+) -> tuple[int, int]:
+    """Set in `mask` every token that the threads can read, below each of the trie nodes `roots`.
+
+    threads[:n_threads] stand where a root's bytes end; they are closed first unless they are
+    `closed`. A root's own token is set too (for the trie's root there is none).
+
+    Returns (status, worst): status is FULL where space does not suffice, `worst` the most tokens
+    that are needed after any allowed token (0 without a plan).
+    """
+    worst = 0
+    watched = len(plan[0]) > 0
+    if not closed:
+        n_threads, used, _ = close(program, plan, arena, used, threads, 0, 0, n_threads)
+        if n_threads == FULL:
+            return FULL, 0
+    for index in range(len(roots)):
+        root = roots[index]
+        base, end = trie[root, DEPTH], trie[root, END]
+        levels[0, 0] = n_threads
+        levels[0, 1] = used
+        node = root
+        low, high, top, arena_top = 0, 0, n_threads, used
+        while node < end:
+            if node != root:
+                depth = trie[node, DEPTH] - base
+                low = levels[depth - 2, 0] if depth > 1 else 0
+                high = levels[depth - 1, 0]
+                if _refused(program, threads, low, high, trie[node, BYTE]):
+                    node = trie[node, END]
+                    continue
+                arena_top = levels[depth - 1, 1]
+                top, arena_top, _ = advance_threads(
+                    program, plan, arena, arena_top, threads, low, high, trie[node, BYTE]
+                )
+                if top == FULL:
+                    return FULL, 0
+                if top == high:
+                    node = trie[node, END]
+                    continue
+                levels[depth, 0] = top
+                levels[depth, 1] = arena_top
+            token = trie[node, TOKEN]
+            if token >= 0:
+                legal = True
+                if watched:
+                    needed = fewest_tokens(program, plan, arena, threads, high, top)
+                    legal = needed < UNREACHABLE and (most < 0 or needed <= most)
+                    if legal:
+                        worst = max(worst, needed)
+                if legal:
+                    _allow(mask, same_bytes, token)
+            node += 1
+    return 0, worst
+
+
+@kernel
+def profile(
+    program: ProgramArrays,
+    no_plan: Plan,
+    trie: IntArray,
+    arena: IntArray,
+    threads: IntArray,
+    levels: IntArray,
+    state: int,
+    base: int,
+    tokens: IntArray,
+    codes: IntArray,
+    exits: IntArray,
+) -> tuple[int, int]:
+    """Walk the whole trie inside one frame without calls, from `state` with endless room.
+
+    Writes to `tokens` the node tokens that stay inside, to `codes` the state they lead to and the
+    units they take (`state - base << 10 | units`), and to `exits` (node, units) where the frame
+    returns. Returns their numbers, or (FULL, FULL).
+    """
+    n_tokens, n_exits = 0, 0
+    threads[0, T_STATE] = state
+    threads[0, T_A] = 0
+    threads[0, T_B] = NO_LIMIT - 1
+    threads[0, T_STACK] = BOTTOM
+    levels[0, 0] = 1
+    node, end = 1, trie[0, END]
+    while node < end:
+        depth = trie[node, DEPTH]
+        low = levels[depth - 2, 0] if depth > 1 else 0
+        high = levels[depth - 1, 0]
+        top, _, left = advance_threads(
+            program, no_plan, arena, 2, threads, low, high, trie[node, BYTE]
+        )
+        if top == FULL:
+            return FULL, FULL
+        if left:
+            exits[n_exits, 0] = node
+            exits[n_exits, 1] = NO_LIMIT - 1 - threads[high, T_B]
+            n_exits += 1
+        if top == high:
+            node = trie[node, END]
+            continue
+        levels[depth, 0] = top
+        inside = threads[high, T_STATE]
+        alive = program[0][inside, CHAIN] >= 0 or program[0][inside, ROW] >= 0
+        if alive and trie[node, TOKEN] >= 0:
+            units = NO_LIMIT - 1 - threads[high, T_B]
+            tokens[n_tokens] = trie[node, TOKEN]
+            codes[n_tokens] = (inside - base) << 10 | min(units, 1023)
+            n_tokens += 1
+        node += 1
+    return n_tokens, n_exits
+
+
+@kernel
+def fill_from_profile(
+    program: ProgramArrays,
+    plan: Plan,
+    most: int,
+    same_bytes: IntArray,
+    tokens: IntArray,
+    codes: IntArray,
+    base: int,
+    need: int,
+    room: int,
+    mask: IntArray,
+) -> int:
+    """Set the tokens of a profile that fit `room` units and leave at most `most` tokens to do.
+
+    Returns the most tokens that are needed after any of them, within the frame.
+    """
+    worst = 0
+    watched = len(plan[0]) > 0
+    for i in range(len(tokens)):
+        units = codes[i] & 1023
+        if units > room:
+            continue
+        if watched:
+            after = state_cost(program, plan, base + (codes[i] >> 10), max(need - units, 0), 0)
+            if after >= UNREACHABLE or (most >= 0 and after > most):
+                continue
+            worst = max(worst, after)
+        _allow(mask, same_bytes, tokens[i])
+    return worst
+
+
+@kernel
+def find_node(trie: IntArray, data: Bytes) -> int:
+    """The trie node that spells `data`, uint8[...], or -1."""
+    node = 0
+    for i in range(len(data)):
+        child, end = node + 1, trie[node, END]
+        while child < end and trie[child, BYTE] != data[i]:
+            child = trie[child, END]
+        if child >= end:
+            return -1
+        node = child
+    return node
