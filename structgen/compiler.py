@@ -7,7 +7,6 @@ import threading
 import time
 from collections import OrderedDict
 from typing import Any, Generic, TypeVar, cast
-from weakref import WeakKeyDictionary
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -27,6 +26,8 @@ from structgen.tokens.vocabulary import Vocabulary
 logger = logging.getLogger("structgen")
 
 T = TypeVar("T")
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 class CompiledSchema(Generic[T]):
@@ -88,6 +89,11 @@ class CompiledSchema(Generic[T]):
         """The same automaton for another type of the same content, which validates its own way."""
         return CompiledSchema(loaded, self._automaton, self._tables, self.options, self.fingerprint)
 
+    def is_current(self, source: type) -> bool:
+        """Whether `source` has still the fields it had (Pydantic models can be rebuilt)."""
+        core = getattr(source, "__pydantic_core_schema__", None)
+        return core is None or core is self._loaded.adapter.core_schema
+
     def session(self, max_tokens: int | None = None) -> Session:
         """A new session at the beginning of the value.
 
@@ -120,40 +126,61 @@ class CompiledSchema(Generic[T]):
         return self.program.memory_bytes() + plan + self._tables.memory_bytes()
 
 
+class _Recent(Generic[K, V]):
+    """The most recently used entries, up to a number of them."""
+
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity
+        self._entries: OrderedDict[K, V] = OrderedDict()
+
+    def get(self, key: K) -> V | None:
+        found = self._entries.get(key)
+        if found is not None:
+            self._entries.move_to_end(key)
+        return found
+
+    def put(self, key: K, value: V) -> None:
+        self._entries[key] = value
+        self._entries.move_to_end(key)
+        if len(self._entries) > self._capacity:
+            self._entries.popitem(last=False)
+
+    def clear(self) -> None:
+        self._entries.clear()
+
+
 class Compiler:
     """Compiles and remembers; one per process is enough, tests make their own."""
 
-    def __init__(self, capacity: int = 256) -> None:
-        self._capacity = capacity
+    def __init__(self, capacity: int = 256, n_vocabularies: int = 8) -> None:
         self._lock = threading.RLock()
-        self._by_type: WeakKeyDictionary[Any, dict[tuple[str, Options], CompiledSchema[Any]]]
-        self._by_type = WeakKeyDictionary()
-        self._by_content: OrderedDict[tuple[str, str], CompiledSchema[Any]] = OrderedDict()
-        self._profiles: dict[str, ProfileCache] = {}
+        self._by_type = _Recent[tuple[type, str, Options], CompiledSchema[Any]](capacity)
+        self._by_content = _Recent[tuple[str, str], CompiledSchema[Any]](capacity)
+        self._profiles = _Recent[str, ProfileCache](n_vocabularies)
 
     def compile(self, source: Any, vocabulary: Vocabulary, options: Options) -> CompiledSchema[Any]:
         """The compiled schema, from memory where it is known."""
-        per_type = self._known(source)
-        key = (vocabulary.fingerprint, options)
-        compiled = per_type.get(key)
-        if compiled is None:
-            compiled = per_type[key] = self._by_schema(source, vocabulary, options)
-        return compiled
+        if not isinstance(source, type):
+            return self._by_schema(source, vocabulary, options)
+        key = (source, vocabulary.fingerprint, options)
+        with self._lock:
+            compiled = self._by_type.get(key)
+            if compiled is None or not compiled.is_current(source):
+                compiled = self._by_schema(source, vocabulary, options)
+                self._by_type.put(key, compiled)
+            return compiled
 
     def clear(self) -> None:
         """Forget everything, masks of strings included."""
         with self._lock:
-            self._by_type.clear()
-            self._by_content.clear()
+            self.forget_schemas()
             self._profiles.clear()
 
-    def _known(self, source: Any) -> dict[tuple[str, Options], CompiledSchema[Any]]:
-        if not isinstance(source, type):
-            return {}
-        try:
-            return self._by_type.setdefault(source, {})
-        except TypeError:  # cannot be referenced weakly
-            return {}
+    def forget_schemas(self) -> None:
+        """Forget the schemas, but keep the masks of strings, which belong to the vocabularies."""
+        with self._lock:
+            self._by_type.clear()
+            self._by_content.clear()
 
     def _by_schema(
         self, source: Any, vocabulary: Vocabulary, options: Options
@@ -161,24 +188,26 @@ class Compiler:
         started = time.perf_counter()
         loaded = load_schema(source)
         digest = fingerprint(loaded.schema, options)
+        key = (digest, vocabulary.fingerprint)
         with self._lock:
-            same = self._by_content.get((digest, vocabulary.fingerprint))
-            if same is None:
-                same = self._build(loaded, vocabulary, options, digest)
-                self._by_content[(digest, vocabulary.fingerprint)] = same
-                if len(self._by_content) > self._capacity:
-                    self._by_content.popitem(last=False)
-                elapsed = time.perf_counter() - started
-                logger.debug("compiled %s in %.1f ms", loaded.schema.title, elapsed * 1e3)
-                return same
-        return same.for_source(loaded)
+            same = self._by_content.get(key)
+            if same is not None:
+                return same.for_source(loaded)
+            compiled = self._build(loaded, vocabulary, options, digest)
+            self._by_content.put(key, compiled)
+        elapsed_ms = (time.perf_counter() - started) * 1e3
+        logger.debug("compiled %s in %.1f ms", loaded.schema.title, elapsed_ms)
+        return compiled
 
     def _build(
         self, loaded: LoadedSchema, vocabulary: Vocabulary, options: Options, digest: str
     ) -> CompiledSchema[Any]:
         program = link(assemble(loaded.schema, options), options.limits)
         automaton = bind(program, vocabulary, options.limits)
-        profiles = self._profiles.setdefault(vocabulary.fingerprint, ProfileCache())
+        profiles = self._profiles.get(vocabulary.fingerprint)
+        if profiles is None:
+            profiles = ProfileCache()
+            self._profiles.put(vocabulary.fingerprint, profiles)
         tables = TableSource(automaton, profiles, options.limits)
         return CompiledSchema(loaded, automaton, tables, options, digest)
 
@@ -220,3 +249,8 @@ def compile(
 def clear_cache() -> None:
     """Forget every compiled schema in memory."""
     _COMPILER.clear()
+
+
+def forget_schemas() -> None:
+    """Forget every compiled schema, but keep what is known of the vocabularies."""
+    _COMPILER.forget_schemas()

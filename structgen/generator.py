@@ -100,7 +100,9 @@ class Generator(Generic[T]):
     def run(self, prompt: Prompt, *, max_new_tokens: int | None = None) -> Generation[T]:
         """Generate a value, and return it with its text, counts, timings and label scores."""
         started = time.perf_counter()
-        budget = check_max_new_tokens(max_new_tokens) if max_new_tokens else self._max_new_tokens
+        budget = self._max_new_tokens
+        if max_new_tokens is not None:
+            budget = check_max_new_tokens(max_new_tokens)
         token_ids = self._lm.encode_prompt(self.render(prompt))
         session = self._compiled.session(self._within_context(len(token_ids), budget))
         before_decoding_s = time.perf_counter() - started

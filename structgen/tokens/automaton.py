@@ -21,6 +21,19 @@ DEEPEST = 180
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Lookup:
+    """What the kernels read of a vocabulary."""
+
+    trie: IntArray
+    same_bytes: IntArray
+    first: IntArray
+    """int32[256]: the trie root's child over each byte, or -1."""
+    second: IntArray
+    """int32[256, 256]: its grandchild over each pair of bytes, or -1."""
+    chars_per_token: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Automaton:
     """Immutable; shared by every session of one schema and vocabulary."""
 
@@ -28,6 +41,7 @@ class Automaton:
     arrays: ProgramArrays
     plan: Plan
     vocabulary: Vocabulary
+    lookup: Lookup
     min_tokens: int
     """Tokens that suffice for the shortest value."""
 
@@ -44,11 +58,11 @@ def bind(program: Program, vocabulary: Vocabulary, limits: Limits) -> Automaton:
         LimitError: even the shortest value is nested too deeply.
     """
     arrays = program.arrays
-    trie = vocabulary.trie.nodes
-    first, second, chars = _lookup(vocabulary)
+    lookup = _lookup(vocabulary)
+    trie, first, second = lookup.trie, lookup.first, lookup.second
     label_cost = np.empty(len(program.blob), np.int32)
     distances.label_tokens(program.blob, program.starts, trie, first, second, label_cost)
-    room = np.array([limits.max_depth, chars], np.int32)
+    room = np.array([limits.max_depth, lookup.chars_per_token], np.int32)
     bases = np.array([*program.bases, len(program.states)], np.int64)
     cost = np.full((len(program.states), 4), kernels.UNREACHABLE, np.int32)
     cost[:, 2:] = 0
@@ -69,17 +83,33 @@ def bind(program: Program, vocabulary: Vocabulary, limits: Limits) -> Automaton:
             "JSON parsers read safely; flatten the schema"
         )
     room[0] = max(limits.max_depth, height)
-    return Automaton(program, arrays, (cost, label_cost, room), vocabulary, tokens)
+    return Automaton(program, arrays, (cost, label_cost, room), vocabulary, lookup, tokens)
 
 
 @lru_cache(maxsize=8)
-def _lookup(vocabulary: Vocabulary) -> tuple[IntArray, IntArray, int]:
-    """Children and grandchildren of the trie's root, and characters per token."""
-    trie = vocabulary.trie.nodes
+def _lookup(vocabulary: Vocabulary) -> Lookup:
+    trie = _kernel_view(vocabulary.trie.nodes)
     first = _first_children(trie)
     second = np.full((256, 256), -1, np.int32)
     distances.second_children(trie, first, second)
-    return first, second, _chars_per_token(vocabulary)
+    same_bytes = _kernel_view(vocabulary.trie.same_bytes)
+    return Lookup(trie, same_bytes, first, second, _chars_per_token(vocabulary))
+
+
+def _kernel_view(array: IntArray) -> IntArray:
+    """The same memory without the read-only flag, or a copy where that is impossible.
+
+    numba looks up the type of read-only arguments on its slow path, 5 us for each array and call.
+    No kernel writes to a vocabulary's arrays.
+    """
+    if array.flags.writeable:
+        return array
+    if not array.flags.owndata:
+        return array.copy()
+    array.setflags(write=True)
+    view = array.view()
+    array.setflags(write=False)
+    return view
 
 
 def _first_children(trie: IntArray) -> IntArray:

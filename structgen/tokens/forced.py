@@ -53,8 +53,8 @@ def _tokenise(vocabulary: Vocabulary, data: bytes) -> list[int]:
 
 def _may_reach_past(table: StateTable, state: State, data: bytes) -> bool:
     """Whether some legal token begins with all of `data` and goes on."""
-    nodes = table.automaton.vocabulary.trie.nodes
-    node = walks.find_node(nodes, np.frombuffer(data, np.uint8))
+    nodes = table.automaton.lookup.trie
+    node = walks.find_node(nodes, np.frombuffer(bytearray(data), np.uint8))
     if node < 0:
         return False
     longer = nodes[node + 1 : nodes[node, END], TOKEN]

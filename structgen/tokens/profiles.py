@@ -112,7 +112,7 @@ class ProfileCache:
 
 def _walk(automaton: Automaton, state: int, base: int) -> Profile:
     vocabulary = automaton.vocabulary
-    trie = vocabulary.trie.nodes
+    trie = automaton.lookup.trie
     tokens, codes = np.empty(len(trie), np.int32), np.empty(len(trie), np.int32)
     exits = np.empty((len(trie), 2), np.int32)
     arena = np.zeros((2, 6), np.int32)
@@ -143,7 +143,7 @@ def _fill(
 ) -> tuple[IntArray, int]:
     row = np.zeros(automaton.vocabulary.n_words, np.int32)
     worst = walks.fill_from_profile(
-        automaton.arrays, automaton.plan, most, automaton.vocabulary.trie.same_bytes,
+        automaton.arrays, automaton.plan, most, automaton.lookup.same_bytes,
         profile.tokens, profile.codes, base, need, min(room, NO_LIMIT), row,
     )  # fmt: skip
     row.setflags(write=False)

@@ -33,8 +33,8 @@ FINAL: Thread = (FINAL_STATE, 0, 0, END_OF_VALUE)
 FROM_ROOT = np.zeros(1, np.int32)
 """Roots of a walk from the trie's root."""
 
-STATE_BYTES = 512
-"""Rough size of a state without its mask, for the capacity."""
+STATE_BYTES, EDGE_BYTES = 512, 64
+"""Rough sizes of a state without its mask and of a remembered step, for the capacity."""
 
 
 @dataclass(slots=True, eq=False)
@@ -86,10 +86,11 @@ class StateTable:
     def advance(self, state: State, token_id: int, data: bytes) -> State | None:
         """The state after `data`, the bytes of `token_id`; None if they are not legal."""
         with self._lock:
-            low, high, used = self._run(state.threads, np.frombuffer(data, np.uint8))
+            low, high, used = self._run(state.threads, np.frombuffer(bytearray(data), np.uint8))
             if low == high:
                 return None
             after = state.next[token_id] = self._intern_result(low, high, used)
+            self.bytes_used += EDGE_BYTES
             return after
 
     def adopt(self, state: State) -> State:
@@ -111,7 +112,9 @@ class StateTable:
                 if found is None:
                     found = self._masks[key] = self._compute_mask(key, state.accepting, -1)
                     self.bytes_used += found[0].nbytes
-                state.mask, state.worst = found
+                # In this order: other threads read `worst` as soon as there is a mask.
+                state.worst = found[1]
+                state.mask = found[0]
         return state.mask
 
     def limited_mask(self, state: State, most: int) -> IntArray:
@@ -244,11 +247,11 @@ class StateTable:
         *,
         closed: bool = True,
     ) -> int:
-        trie = self.automaton.vocabulary.trie
+        lookup = self.automaton.lookup
         while True:
             n_threads = self._load(threads)
             status, worst = walks.walk(
-                self.automaton.arrays, self.automaton.plan, most, trie.nodes, trie.same_bytes,
+                self.automaton.arrays, self.automaton.plan, most, lookup.trie, lookup.same_bytes,
                 roots, self._arena, self._used, self._threads, n_threads, closed, self._levels,
                 mask,
             )  # fmt: skip
