@@ -27,13 +27,14 @@ class Session:
             s.advance(pick(row))
     """
 
-    __slots__ = ("_ended", "_max_tokens", "_source", "_state", "_trail", "_vocabulary")
+    __slots__ = ("_ended", "_max_tokens", "_source", "_state", "_taken", "_trail", "_vocabulary")
 
     def __init__(self, source: TableSource, vocabulary: Vocabulary, max_tokens: int | None) -> None:
         self._source = source
         self._vocabulary = vocabulary
         self._max_tokens = max_tokens
         self._trail: list[State] = []
+        self._taken: list[int] = []
         self._state = source.current().start
         self._ended = False
 
@@ -61,6 +62,11 @@ class Session:
     def n_tokens(self) -> int:
         """Tokens taken, the end token not counted."""
         return len(self._trail)
+
+    @property
+    def token_ids(self) -> list[int]:
+        """The tokens taken, the end token left out."""
+        return list(self._taken)
 
     @property
     def tokens_to_finish(self) -> int:
@@ -104,6 +110,7 @@ class Session:
             if after is None:
                 return
         self._trail.append(self._state)
+        self._taken.append(token_id)
         self._state = after
 
     def _find(self, token_id: int) -> State | None:
@@ -146,6 +153,7 @@ class Session:
         twin._vocabulary = self._vocabulary
         twin._max_tokens = self._max_tokens
         twin._trail = self._trail.copy()
+        twin._taken = self._taken.copy()
         twin._state = self._state
         twin._ended = self._ended
         return twin
@@ -162,7 +170,7 @@ class Session:
             n_tokens -= 1
         if n_tokens:
             self._state = self._trail[-n_tokens]
-            del self._trail[-n_tokens:]
+            del self._trail[-n_tokens:], self._taken[-n_tokens:]
 
     def forced(self) -> list[int]:
         """Token ids that are certain to come next, often none; taking them is up to the caller."""
