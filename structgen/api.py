@@ -9,8 +9,8 @@ from pydantic import BaseModel
 
 from structgen.errors import OptionError
 from structgen.generator import MAX_NEW_TOKENS, Generator, check_max_new_tokens
-from structgen.options import Layout
-from structgen.prompts import Prompt, SchemaPrompt, check_prompt
+from structgen.options import Layout, Options
+from structgen.prompts import Prompt, SchemaPrompt, check_prompt, schema_text
 from structgen.runtime.lm import LanguageModel
 from structgen.runtime.sampling import Sampling
 from structgen.schema.load import load_schema
@@ -67,7 +67,8 @@ def generate(
             loaded.
     """
     if lm is None:
-        load_schema(schema)
+        Options(layout, require_all)
+        schema_text(load_schema(schema).schema, schema_prompt)
         check_prompt(prompt)
         check_max_new_tokens(max_new_tokens)
         Sampling(do_sample, temperature, top_k, top_p, min_p, seed)

@@ -111,7 +111,7 @@ class Generator(Generic[T]):
         for event in decode(self._lm, [token_ids], [session], self._sampling):
             if isinstance(event, Finished):
                 end = event
-            elif not event.end:
+            else:
                 steps.append(event)
         assert end is not None, "the loop closes every row"
         return self._generation(token_ids, steps, end, started, before_decoding_s)
@@ -135,11 +135,11 @@ class Generator(Generic[T]):
         before_decoding_s: float,
     ) -> Generation[T]:
         vocabulary = self._lm.vocabulary
-        ids = tuple(step.token_id for step in steps)
+        ids = tuple(step.token_id for step in steps if not step.end)
         text = vocabulary.decode(ids).decode("utf-8")
         value = self._compiled.validate(text)
         written = [
-            Written(len(vocabulary.bytes_of(step.token_id) or b""), step.log_prob, step.valid_mass)
+            Written(len(vocabulary.bytes_of(step.token_id) or b"$"), step.log_prob, step.valid_mass)
             for step in steps
         ]
         n_forced = sum(step.forced for step in steps)

@@ -26,8 +26,8 @@ class Written:
 def label_scores(schema: Schema, text: str, tokens: Sequence[Written]) -> dict[str, LabelScore]:
     """A score for each `Literal`, `Enum` and `bool` value in `text`, by JSON path.
 
-    A label's tokens are those that wrote any of its bytes. The closing quote counts only where
-    the label is the beginning of a longer one, since only then does it decide anything.
+    A label's tokens are those that wrote any byte that tells it from the other labels. An end
+    token, where the model chose one, stands last in `tokens` as one byte.
     """
     data = text.encode()
     ends: list[int] = []
@@ -36,7 +36,7 @@ def label_scores(schema: Schema, text: str, tokens: Sequence[Written]) -> dict[s
     scores: dict[str, LabelScore] = {}
     for path, labels, start, end in _labels_in(schema, text):
         label = data[start:end]
-        decided = end if not label.startswith(b'"') or _is_prefix(label, labels) else end - 1
+        decided = start + _deciding_bytes(label, labels)
         first = bisect_right(ends, start)
         last = bisect_right(ends, decided - 1)
         part = tokens[first : last + 1]
@@ -48,10 +48,16 @@ def label_scores(schema: Schema, text: str, tokens: Sequence[Written]) -> dict[s
     return scores
 
 
-def _is_prefix(label: bytes, labels: Labels) -> bool:
-    """Whether another label goes on where this one has its closing quote."""
-    stem = label[:-1]
-    return any(text.startswith(stem) and text != label for text in labels.texts)
+def _deciding_bytes(label: bytes, labels: Labels) -> int:
+    """How many bytes tell a label from all others, counted from its first.
+
+    `"ab"` needs no closing quote, unless `"abc"` is a label too; `1` needs the byte behind it if
+    `12` is a label.
+    """
+    quoted = label.startswith(b'"')
+    stem = label[:-1] if quoted else label
+    is_prefix = any(text.startswith(stem) and text != label for text in labels.texts)
+    return len(stem) + is_prefix
 
 
 def _labels_in(schema: Schema, text: str) -> Iterator[tuple[str, Labels, int, int]]:

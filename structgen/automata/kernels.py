@@ -59,11 +59,16 @@ if TYPE_CHECKING:
 
     F = TypeVar("F", bound=Callable[..., Any])
 
+    long = int
+
     def kernel(function: F) -> F: ...
     def inlined(function: F) -> F: ...
 
 else:
     from numba import njit
+
+    long = np.int64
+    """Arguments of inlined kernels are cast to it: numba compiles a copy for each type it meets."""
 
     # Without reference counting (_nrt=False): the kernels allocate nothing, and counting the
     # arrays they hand to each other took three quarters of a walk's time.
@@ -93,7 +98,7 @@ def _label_at(blob: Bytes, starts: Longs, label: int, depth: int) -> int:
     at = starts[label] + depth
     if at >= starts[label + 1]:
         return -1
-    return int(blob[at])
+    return long(blob[at])
 
 
 @kernel
@@ -131,7 +136,7 @@ def _step(program: ProgramArrays, state: int, a: int, b: int, byte: int) -> tupl
     if row < 0:
         return -1, a, b
     if states[state, FLAGS] & LABEL:
-        low, high = _narrow(blob, starts, a, b, row, byte)
+        low, high = _narrow(blob, starts, a, b, long(row), byte)
         if low == high:
             return -1, a, b
         return state + 1, low, high
@@ -146,7 +151,7 @@ def _step(program: ProgramArrays, state: int, a: int, b: int, byte: int) -> tupl
             a = max(a - 1, 0)
             if b != NO_LIMIT:
                 b -= 1
-    return int(entry >> FLAG_BITS), a, b
+    return long(entry >> FLAG_BITS), a, b
 
 
 @inlined
@@ -159,11 +164,11 @@ def state_cost(program: ProgramArrays, plan: Plan, state: int, a: int, b: int) -
         best = UNREACHABLE
         for label in range(a, b):
             at = starts[label] + depth
-            best = min(best, int(label_cost[at]) if at < starts[label + 1] else 0)
+            best = min(best, long(label_cost[at]) if at < starts[label + 1] else 0)
         return best
     if a == 0:
-        return int(cost[state, 0])
-    tokens = int(cost[state, 1])
+        return long(cost[state, 0])
+    tokens = long(cost[state, 1])
     if a > 1 and tokens < UNREACHABLE:
         loop = states[state, LOOP]
         each = cost[loop, 1] - cost[loop, 0]
@@ -251,24 +256,30 @@ def close(
     states, _, _, calls, blob, starts = program
     exits = 0
     while todo < top:
-        state, a, b = threads[todo, T_STATE], threads[todo, T_A], threads[todo, T_B]
-        stack = threads[todo, T_STACK]
+        state, a, b = (
+            long(threads[todo, T_STATE]),
+            long(threads[todo, T_A]),
+            long(threads[todo, T_B]),
+        )
+        stack = long(threads[todo, T_STACK])
         todo += 1
         flags = states[state, FLAGS]
         if not flags & SPECIAL:
             continue
         returns = flags & ACCEPT != 0
         if flags & LABEL:
-            returns = _label_at(blob, starts, a, states[state, ROW]) < 0
+            returns = _label_at(blob, starts, a, long(states[state, ROW])) < 0
         if returns:
             if stack == BOTTOM:
                 exits += 1
             elif stack == END_OF_VALUE:
-                top = _add(threads, begin, top, FINAL_STATE, 0, 0, END_OF_VALUE)
+                top = _add(
+                    threads, begin, top, long(FINAL_STATE), long(0), long(0), long(END_OF_VALUE)
+                )
             else:
                 top = _add(
-                    threads, begin, top, arena[stack, A_STATE], arena[stack, A_A],
-                    arena[stack, A_B], arena[stack, A_PARENT],
+                    threads, begin, top, long(arena[stack, A_STATE]), long(arena[stack, A_A]),
+                    long(arena[stack, A_B]), long(arena[stack, A_PARENT]),
                 )  # fmt: skip
             if top == FULL:
                 return top, used, exits
@@ -281,14 +292,15 @@ def close(
                 after_a = max(a - 1, 0)
                 if b != NO_LIMIT:
                     after_b = b - 1
-            back = calls[call, RETURN]
+            back = long(calls[call, RETURN])
             inner, floor = stack, used
             if not states[back, FLAGS] & TAIL:
                 inner = _push(program, plan, arena, used, back, after_a, after_b, stack)
                 if inner == FULL:
                     return FULL, used, exits
                 floor = used + 1
-            callee, reg_a, reg_b = calls[call, CALLEE], calls[call, REG_A], calls[call, REG_B]
+            callee, reg_a = long(calls[call, CALLEE]), long(calls[call, REG_A])
+            reg_b = long(calls[call, REG_B])
             if len(plan[0]) and not (
                 _fits(program, plan, arena, callee, reg_a, inner)
                 and _fits(program, plan, arena, back, after_a, stack)
@@ -320,11 +332,11 @@ def advance_threads(
     top = high
     special = False
     for i in range(low, high):
-        before = threads[i, T_STATE]
-        state, a, b = _step(program, before, threads[i, T_A], threads[i, T_B], byte)
+        before = long(threads[i, T_STATE])
+        state, a, b = _step(program, before, long(threads[i, T_A]), long(threads[i, T_B]), byte)
         if state < 0:
             continue
-        stack = threads[i, T_STACK]
+        stack = long(threads[i, T_STACK])
         if len(plan[0]) and not _fits(program, plan, arena, state, a, stack):
             continue
         if states[state, FLAGS] & SPECIAL:
@@ -344,10 +356,10 @@ def fewest_tokens(
     """Tokens that suffice to finish from the best of threads[low:high]."""
     best = UNREACHABLE
     for i in range(low, high):
-        state = threads[i, T_STATE]
+        state = long(threads[i, T_STATE])
         if program[0][state, CHAIN] < 0 and program[0][state, ROW] < 0 and state != FINAL_STATE:
             continue  # its calls and returns have threads of their own
-        tokens = state_cost(program, plan, state, threads[i, T_A], threads[i, T_B])
+        tokens = state_cost(program, plan, state, long(threads[i, T_A]), long(threads[i, T_B]))
         best = min(best, tokens + arena[threads[i, T_STACK], A_TOKENS])
     return best
 
@@ -366,9 +378,11 @@ def read_bytes(
 
     low == high where `data` is not legal; high is FULL where space does not suffice.
     """
-    low, high = 0, n_threads
+    low, high = long(0), n_threads
     for i in range(len(data)):
-        top, used, _ = advance_threads(program, plan, arena, used, threads, low, high, data[i])
+        top, used, _ = advance_threads(
+            program, plan, arena, used, threads, low, high, long(data[i])
+        )
         if top == FULL:
             return 0, FULL, used
         low, high = high, top
@@ -385,7 +399,7 @@ def _only_byte(program: ProgramArrays, threads: IntArray, low: int, high: int) -
     states = program[0]
     only = -1
     for i in range(low, high):
-        state, a, b = threads[i, T_STATE], threads[i, T_A], threads[i, T_B]
+        state, a, b = long(threads[i, T_STATE]), long(threads[i, T_A]), long(threads[i, T_B])
         if state == FINAL_STATE:
             return -1
         chain = states[state, CHAIN]
@@ -414,7 +428,7 @@ def forced_bytes(
     out: Bytes,
 ) -> int:
     """Write to `out` the bytes that must come next; returns how many, or FULL."""
-    low, high = 0, n_threads
+    low, high = long(0), n_threads
     count = 0
     while count < len(out):
         byte = _only_byte(program, threads, low, high)
@@ -427,7 +441,7 @@ def forced_bytes(
         for i in range(high, top):
             for column in range(4):
                 threads[i - high, column] = threads[i, column]
-        low, high = 0, top - high
+        low, high = long(0), top - high
         if high == 0:
             break
         out[count] = byte

@@ -29,6 +29,7 @@ from structgen.automata.kernels import (
     Longs,
     Plan,
     kernel,
+    long,
     state_cost,
 )
 from structgen.automata.program import CALL_FLAGS, CALLEE, REG_A, REG_B, RETURN, ProgramArrays
@@ -42,7 +43,7 @@ def _child(trie: IntArray, node: int, byte: int) -> int:
     child, end = node + 1, trie[node, NODE_END]
     while child < end:
         if trie[child, BYTE] == byte:
-            return int(child)
+            return long(child)
         if trie[child, BYTE] > byte:
             return -1
         child = trie[child, NODE_END]
@@ -84,7 +85,7 @@ def label_tokens(
                 if ahead == at + 1:
                     node = second[blob[at], blob[ahead]]
                 else:
-                    node = _child(trie, int(node), blob[ahead])
+                    node = _child(trie, long(node), long(blob[ahead]))
                 ahead += 1
             cost[at] = best
 
@@ -102,7 +103,7 @@ def _along_chain(
 ) -> tuple[int, int]:
     """Best (tokens, height) of a token that begins with `byte` and goes on along a chain."""
     best, height = UNREACHABLE, 0
-    node = int(first[byte])
+    node = long(first[byte])
     short = True
     while node >= 0:
         if trie[node, TOKEN] >= 0 and cost[at, layer] + 1 < best:
@@ -110,7 +111,7 @@ def _along_chain(
         chain = states[at, CHAIN]
         if chain < 0:
             break
-        node = int(second[byte, chain]) if short else _child(trie, int(node), int(chain))
+        node = long(second[byte, chain]) if short else _child(trie, long(node), long(chain))
         short = False
         at += 1
     return best, height
@@ -137,7 +138,7 @@ def _best_of_row(
         if flags & END and layer > 0:
             continue
         after = 0 if flags & COUNT else layer
-        to = int(entry >> FLAG_BITS)
+        to = long(entry >> FLAG_BITS)
         tokens, high = _along_chain(states, cost, trie, first, second, byte, to, after)
         if states[to, CHAIN] < 0 and tokens < UNREACHABLE:
             seen = entry
@@ -153,8 +154,8 @@ def _best_of_calls(program: ProgramArrays, plan: Plan, state: int, layer: int) -
     for call in range(states[state, CALL_FROM], states[state, CALL_TO]):
         rules = calls[call, CALL_FLAGS]
         after = 0 if rules & COUNT else layer
-        callee, a = calls[call, CALLEE], calls[call, REG_A]
-        inner = state_cost(program, plan, callee, a, calls[call, REG_B])
+        callee, a = long(calls[call, CALLEE]), long(calls[call, REG_A])
+        inner = state_cost(program, plan, callee, a, long(calls[call, REG_B]))
         high = 0
         if not states[callee, FLAGS] & LABEL:
             high = cost[callee, 3 if a > 0 else 2]
@@ -186,7 +187,9 @@ def _relax(
     tokens, high = UNREACHABLE, 0
     chain = states[state, CHAIN]
     if chain >= 0:
-        tokens, high = _along_chain(states, cost, trie, first, second, chain, state + 1, layer)
+        tokens, high = _along_chain(
+            states, cost, trie, first, second, long(chain), state + 1, layer
+        )
     elif states[state, ROW] >= 0:
         tokens, high = _best_of_row(program, cost, trie, first, second, state, layer)
     if states[state, CALL_TO] > states[state, CALL_FROM]:
@@ -226,7 +229,7 @@ def distances(
             settled = False
             while not settled:  # loops inside a frame
                 settled = True
-                for state in range(bases[index + 1] - 1, bases[index] - 1, -1):
+                for state in range(long(bases[index + 1]) - 1, long(bases[index]) - 1, -1):
                     for layer in range(counts):
                         if _relax(program, plan, trie, first, second, state, layer):
                             settled = False

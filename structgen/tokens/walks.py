@@ -29,6 +29,7 @@ from structgen.automata.kernels import (
     fewest_tokens,
     inlined,
     kernel,
+    long,
     state_cost,
 )
 from structgen.automata.program import ProgramArrays
@@ -58,7 +59,7 @@ def _refused(program: ProgramArrays, threads: IntArray, low: int, high: int, byt
 def _allow(mask: IntArray, same_bytes: IntArray, token: int) -> None:
     while token >= 0:
         mask[token >> 5] |= np.int32(1) << np.int32(token & 31)
-        token = int(same_bytes[token])
+        token = long(same_bytes[token])
 
 
 @kernel
@@ -88,36 +89,36 @@ def walk(
     worst = 0
     watched = len(plan[0]) > 0
     if not closed:
-        n_threads, used, _ = close(program, plan, arena, used, threads, 0, 0, n_threads)
+        n_threads, used, _ = close(program, plan, arena, used, threads, long(0), long(0), n_threads)
         if n_threads == FULL:
             return FULL, 0
     for index in range(len(roots)):
-        root = roots[index]
-        base, end = trie[root, DEPTH], trie[root, END]
+        root = long(roots[index])
+        base, end = long(trie[root, DEPTH]), long(trie[root, END])
         levels[0, 0] = n_threads
         levels[0, 1] = used
         node = root
         low, high, top, arena_top = 0, 0, n_threads, used
         while node < end:
             if node != root:
-                depth = trie[node, DEPTH] - base
-                low = levels[depth - 2, 0] if depth > 1 else 0
-                high = levels[depth - 1, 0]
-                if _refused(program, threads, low, high, trie[node, BYTE]):
-                    node = trie[node, END]
+                depth = long(trie[node, DEPTH]) - base
+                low = long(levels[depth - 2, 0]) if depth > 1 else long(0)
+                high = long(levels[depth - 1, 0])
+                if _refused(program, threads, low, high, long(trie[node, BYTE])):
+                    node = long(trie[node, END])
                     continue
-                arena_top = levels[depth - 1, 1]
+                arena_top = long(levels[depth - 1, 1])
                 top, arena_top, _ = advance_threads(
-                    program, plan, arena, arena_top, threads, low, high, trie[node, BYTE]
+                    program, plan, arena, arena_top, threads, low, high, long(trie[node, BYTE])
                 )
                 if top == FULL:
                     return FULL, 0
                 if top == high:
-                    node = trie[node, END]
+                    node = long(trie[node, END])
                     continue
                 levels[depth, 0] = top
                 levels[depth, 1] = arena_top
-            token = trie[node, TOKEN]
+            token = long(trie[node, TOKEN])
             if token >= 0:
                 legal = True
                 if watched:
@@ -159,11 +160,11 @@ def profile(
     levels[0, 0] = 1
     node, end = 1, trie[0, END]
     while node < end:
-        depth = trie[node, DEPTH]
-        low = levels[depth - 2, 0] if depth > 1 else 0
-        high = levels[depth - 1, 0]
+        depth = long(trie[node, DEPTH])
+        low = long(levels[depth - 2, 0]) if depth > 1 else long(0)
+        high = long(levels[depth - 1, 0])
         top, _, left = advance_threads(
-            program, no_plan, arena, 2, threads, low, high, trie[node, BYTE]
+            program, no_plan, arena, long(2), threads, low, high, long(trie[node, BYTE])
         )
         if top == FULL:
             return FULL, FULL
@@ -172,7 +173,7 @@ def profile(
             exits[n_exits, 1] = NO_LIMIT - 1 - threads[high, T_B]
             n_exits += 1
         if top == high:
-            node = trie[node, END]
+            node = long(trie[node, END])
             continue
         levels[depth, 0] = top
         inside = threads[high, T_STATE]
@@ -206,15 +207,17 @@ def fill_from_profile(
     worst = 0
     watched = len(plan[0]) > 0
     for i in range(len(tokens)):
-        units = codes[i] & 1023
+        units = long(codes[i]) & 1023
         if units > room:
             continue
         if watched:
-            after = state_cost(program, plan, base + (codes[i] >> 10), max(need - units, 0), 0)
+            after = state_cost(
+                program, plan, base + long(codes[i] >> 10), max(need - units, 0), long(0)
+            )
             if after >= UNREACHABLE or (most >= 0 and after > most):
                 continue
             worst = max(worst, after)
-        _allow(mask, same_bytes, tokens[i])
+        _allow(mask, same_bytes, long(tokens[i]))
     return worst
 
 
