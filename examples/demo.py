@@ -17,16 +17,19 @@ from tqdm import tqdm
 import structgen as sg
 
 MESSAGES = Path(__file__).with_name("messages.jsonl")
+QUESTION = (
+    "What does this customer want, and which team should answer: billing, technical or sales?"
+)
 
 
 @sg.structured
 class Triage(BaseModel):
     """Sort a customer's message."""
 
-    reasoning: str = Field(max_length=120, description="What the customer wants, in a sentence")
+    reasoning: str = Field(max_length=120)
     team: Literal["billing", "technical", "sales"]
     urgent: bool
-    order: int | None = Field(ge=1000, le=9_999_999, description="Order number, null if none")
+    order: int | None = Field(ge=1000, le=9_999_999)
     tags: list[Annotated[str, Field(min_length=2, max_length=16)]] = Field(max_length=3)
 
 
@@ -35,9 +38,10 @@ def main(messages: Sequence[str] | None = None) -> int:
     if messages is None:
         lines = MESSAGES.read_text(encoding="utf-8").splitlines()
         messages = [json.loads(line)["message"] for line in lines]
-    generator = sg.Generator(Triage, sg.default_lm(), max_new_tokens=120)
+    # This small model does better with a question than with the schema's description.
+    generator = sg.Generator(Triage, sg.default_lm(), max_new_tokens=120, schema_prompt=False)
     bar = tqdm(messages, desc="messages", disable=None)
-    results = [generator.run(f"Message from a customer:\n{message}") for message in bar]
+    results = [generator.run(f"{QUESTION}\n\n{message}") for message in bar]
     print(table(list(zip(messages, results, strict=True))))
     n_valid = sum(is_valid(result.text) for result in results)
     print("\n".join(summary(results, n_valid)))

@@ -1,42 +1,37 @@
-"""Turn free text into a nested object whose numbers and choices are within their bounds."""
+"""Turn free text into a nested object whose numbers and choices stay within their bounds."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Literal
 
 from pydantic import BaseModel, Field
 
 import structgen as sg
 
-TEXT = """Hi Ana, please order 3 desk lamps at 24.50 euros each and 12 notebooks at 2.20 euros each
-for the Lisbon office. Thanks, Rui"""
+TEXT = """Maria Silva, 34, lives in Porto, Portugal, with her two cats. She works as a nurse and
+speaks Portuguese and English."""
 
 
-class Item(BaseModel):
-    name: str = Field(min_length=1, max_length=30)
-    quantity: int = Field(ge=1, le=999)
-    unit_price: float = Field(ge=0, le=10_000)
+class Home(BaseModel):
+    city: str = Field(min_length=1, max_length=30)
+    country: Literal["Portugal", "Spain", "France", "another one"]
 
 
 @sg.structured
-class Order(BaseModel):
-    """An order for office supplies."""
-
-    items: list[Item] = Field(min_length=1, max_length=4)
-    currency: Literal["EUR", "USD", "GBP"]
-    office: Annotated[str, Field(max_length=20)] | None = None
+class Person(BaseModel):
+    name: str = Field(min_length=1, max_length=40)
+    age: int = Field(ge=0, le=120)
+    home: Home
+    job: Literal["nurse", "teacher", "engineer", "another one"]
+    languages: list[Literal["Portuguese", "English", "French"]] = Field(max_length=2)
 
 
 def main() -> None:
-    order = sg.generate(
-        Order,
-        f"Extract the order from this message.\n\n{TEXT}",
-        max_new_tokens=160,
-        require_all=True,
-    )
-    for item in order.items:
-        print(f"{item.quantity} x {item.name} at {item.unit_price} {order.currency}")
-    print(f"for {order.office}")
+    generator = sg.Generator(Person, sg.default_lm(), max_new_tokens=120)
+    result = generator.run(f"Who is this about?\n\n{TEXT}")
+    print(result.value)
+    for path, score in result.labels.items():
+        print(f"{path:15} {score.label:14} with probability {score.probability:.2f}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Properties are written in declared order, so a model that reasons first can answer better."""
+"""Properties are written in declared order, so that a model can reason before it answers."""
 
 from __future__ import annotations
 
@@ -8,27 +8,26 @@ from pydantic import BaseModel, Field
 
 import structgen as sg
 
-QUESTION = "A shop sells pens at 2 euros each. Tom buys 4 pens. How many euros does he pay?"
-Euros = Literal["2", "4", "6", "8"]
+QUESTION = "Is this review good or bad? The soup was cold and the waiter was rude."
 
 
 class Answer(BaseModel):
-    answer: Euros
+    answer: Literal["good", "bad"]
 
 
 class ReasonedAnswer(BaseModel):
-    reasoning: str = Field(max_length=150)
-    answer: Euros
+    reasoning: str = Field(max_length=100)
+    answer: Literal["good", "bad"]
 
 
 def main() -> None:
     lm = sg.default_lm()
     for schema in (Answer, ReasonedAnswer):
-        result = sg.Generator(schema, lm, max_new_tokens=100).run(QUESTION)
+        result = sg.Generator(schema, lm, max_new_tokens=80).run(QUESTION)
         score = result.labels["$.answer"]
         print(f"{schema.__name__}: {result.text}")
-        print(f"  {score.label} with probability {score.probability:.2f}")
-        print(f"  (unmasked, the model would have written a legal token: {score.valid_mass:.2f})")
+        print(f"  {score.label} has the probability {score.probability:.2f} among the labels;")
+        print(f"  with probability {score.valid_mass:.2f} a model without a mask would write one")
 
 
 if __name__ == "__main__":

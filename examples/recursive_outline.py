@@ -1,8 +1,9 @@
-"""A type that contains itself: an outline of sections, of any depth, always well-formed."""
+"""A type that contains itself: an outline, as deep as the model wants, always closed."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Annotated
 
 from pydantic import BaseModel, Field
 
@@ -14,17 +15,21 @@ class Section(BaseModel):
     """A section of a document and its subsections."""
 
     title: str = Field(min_length=3, max_length=40)
-    sections: list[Section] = Field(max_length=3)
+    points: list[Annotated[str, Field(min_length=3, max_length=40)]] = Field(max_length=3)
+    sections: list[Section] = Field(max_length=2)
 
 
 def lines(section: Section, depth: int = 0) -> Iterator[str]:
-    yield "  " * depth + section.title
+    indent = "    " * depth
+    yield f"{indent}{section.title}"
+    yield from (f"{indent}  - {point}" for point in section.points)
     for inner in section.sections:
         yield from lines(inner, depth + 1)
 
 
 def main() -> None:
-    generator = sg.Generator(Section, sg.default_lm(), max_new_tokens=150)
+    # This small model does better without the schema's description in the prompt.
+    generator = sg.Generator(Section, sg.default_lm(), max_new_tokens=170, schema_prompt=False)
     result = generator.run("Write an outline for a handbook about growing tomatoes.")
     print("\n".join(lines(result.value)))
     print(f"({result.usage.completion_tokens} tokens, finish_reason={result.finish_reason!r})")

@@ -6,7 +6,6 @@ numbers as fractions. `Oracle(schema).is_prefix(b'{"a": ')` is what a mask must 
 
 from __future__ import annotations
 
-import codecs
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -199,15 +198,25 @@ def character(text: bytes, pos: int) -> tuple[int | None, bool]:
     """The end of the one string character at `pos`, or whether the text stops inside of it."""
     if text[pos] == 0x5C:
         return _escaped_character(text, pos)
-    decoder = codecs.getincrementaldecoder("utf-8")()
     for end in range(pos + 1, min(pos + 4, len(text)) + 1):
-        try:
-            found = decoder.decode(text[end - 1 : end])
-        except UnicodeDecodeError:
-            return None, False
+        found = _decoded(text[pos:end])
         if found:
             return (end, False) if found >= " " and found != '"' else (None, False)
-    return None, True
+    rest = text[pos:]
+    cut_off = any(
+        len(_decoded(rest + bytes([continuation]) * more)) == 1
+        for continuation in (0x80, 0xBF)
+        for more in range(1, 4)
+    )
+    return None, cut_off
+
+
+def _decoded(text: bytes) -> str:
+    """The text in UTF-8, empty if it is none."""
+    try:
+        return text.decode()
+    except UnicodeDecodeError:
+        return ""
 
 
 def _escaped_character(text: bytes, pos: int) -> tuple[int | None, bool]:
@@ -489,13 +498,13 @@ class Oracle:
             if self._is_required(prop):
                 return
         if may_end and node.extra is not None and self._can_end(node.extra):
-            names = {prop.name for prop in node.properties}
+            names = node.reserved | {prop.name for prop in node.properties}
             yield lambda p: self._other_key(p, names), node.extra, len(node.properties)
 
     def _is_required(self, prop: Property) -> bool:
         return prop.required or self._options.require_all
 
-    def _other_key(self, positions: Iterable[int], names: set[str]) -> Step:
+    def _other_key(self, positions: Iterable[int], names: frozenset[str]) -> Step:
         """A key that is written as `json.dumps` does and is none of `names`."""
         ends: set[int] = set()
         stopped = False

@@ -136,14 +136,8 @@ def byte_vocabulary() -> Vocabulary:
     return Vocabulary.from_bytes([bytes([byte]) for byte in range(256)] + [None], 257)
 
 
-@st.composite
-def vocabularies(draw: st.DrawFn) -> Vocabulary:
-    """All single bytes in some order, awkward longer tokens, doubles, unused ids, two ends."""
-    rng = random.Random(draw(st.integers(0, 2**32)))
-    return random_vocabulary(rng)
-
-
 def random_vocabulary(rng: random.Random) -> Vocabulary:
+    """All single bytes in some order, awkward longer tokens, doubles, unused ids, two ends."""
     tokens: list[bytes | None] = [bytes([byte]) for byte in range(256)]
     tokens += rng.sample(STRADDLING, rng.randint(0, len(STRADDLING)))
     for _ in range(rng.randint(0, 40)):

@@ -3,7 +3,10 @@
 A *thread* is one way to have read the bytes so far: int32 (state, a, b, stack), where (a, b) are
 the registers of the call in progress and `stack` is a row of the arena. Rows 0 and 1 of the arena
 are the end of the whole value and the bottom of a frame that is walked on its own. Arena rows are
-int32 (state to return to, a, b, parent, tokens to finish, depth).
+int32 (state to return to, a, b, parent, tokens to finish, depth). Threads that differ only in
+their stacks are merged: a row with the state EITHER stands for both stacks a and b. So ambiguous
+recursion costs as many threads as there are frame states, not as there are readings (a
+graph-structured stack, Tomita 1985).
 
 Threads are always *closed*: together with a thread stand those that its calls start and its
 returns continue. A step then only has to look at byte edges.
@@ -50,6 +53,7 @@ from structgen.automata.program import (
     REG_A,
     REG_B,
     RETURN,
+    RETURN_STATE,
     ProgramArrays,
 )
 
@@ -81,6 +85,8 @@ Longs: TypeAlias = npt.NDArray[np.int64]
 
 END_OF_VALUE = 0
 BOTTOM = 1
+EITHER = -1
+"""In place of a state to return to: the row stands for the two stacks in its registers."""
 UNREACHABLE = 2**28
 FULL = -1
 """Returned where the scratch space for threads or the arena does not suffice."""
@@ -218,23 +224,78 @@ def _push(
 
 
 @inlined
-def _add(threads: IntArray, begin: int, top: int, state: int, a: int, b: int, stack: int) -> int:
-    """Append a thread unless it is there since `begin`; the new top, or FULL."""
-    for i in range(begin, top):
-        if (
-            threads[i, T_STATE] == state
-            and threads[i, T_A] == a
-            and threads[i, T_B] == b
-            and threads[i, T_STACK] == stack
-        ):
-            return top
-    if top >= len(threads):
+def _either(arena: IntArray, used: int, one: int, other: int) -> int:
+    """Add an arena row that stands for two stacks; its index, or FULL."""
+    if used >= len(arena):
         return FULL
+    arena[used, A_STATE] = EITHER
+    arena[used, A_A] = one
+    arena[used, A_B] = other
+    arena[used, A_PARENT] = END_OF_VALUE
+    arena[used, A_TOKENS] = min(arena[one, A_TOKENS], arena[other, A_TOKENS])
+    arena[used, A_DEPTH] = max(arena[one, A_DEPTH], arena[other, A_DEPTH])
+    return used
+
+
+@inlined
+def _add(
+    arena: IntArray,
+    used: int,
+    threads: IntArray,
+    begin: int,
+    open_from: int,
+    top: int,
+    state: int,
+    a: int,
+    b: int,
+    stack: int,
+) -> tuple[int, int]:
+    """Append a thread to those since `begin`, or merge it with one that differs in the stack.
+
+    Threads before `open_from` have made their calls and returns and are left as they are.
+    Returns (top, used); top is FULL where space does not suffice.
+    """
+    for i in range(begin, top):
+        if threads[i, T_STATE] != state or threads[i, T_A] != a or threads[i, T_B] != b:
+            continue
+        if threads[i, T_STACK] == stack:
+            return top, used
+        if i >= open_from and state != RETURN_STATE:
+            both = _either(arena, used, long(threads[i, T_STACK]), stack)
+            if both == FULL:
+                return FULL, used
+            threads[i, T_STACK] = both
+            return top, used + 1
+    if top >= len(threads):
+        return FULL, used
     threads[top, T_STATE] = state
     threads[top, T_A] = a
     threads[top, T_B] = b
     threads[top, T_STACK] = stack
-    return top + 1
+    return top + 1, used
+
+
+@inlined
+def _return(
+    arena: IntArray, used: int, threads: IntArray, begin: int, todo: int, top: int, stack: int
+) -> tuple[int, int]:
+    """Add what goes on when the frame above `stack` returns: (top, used) as of `_add`."""
+    if stack == END_OF_VALUE:
+        state, a, b, parent = long(FINAL_STATE), long(0), long(0), long(END_OF_VALUE)
+    elif arena[stack, A_STATE] == EITHER:
+        state, a, b, parent = long(RETURN_STATE), long(0), long(0), long(arena[stack, A_A])
+        top, used = _add(arena, used, threads, begin, todo, top, state, a, b, parent)
+        if top == FULL:
+            return top, used
+        parent = long(arena[stack, A_B])
+    else:
+        state, a, b = (
+            long(arena[stack, A_STATE]),
+            long(arena[stack, A_A]),
+            long(arena[stack, A_B]),
+        )
+        parent = long(arena[stack, A_PARENT])
+    return _add(arena, used, threads, begin, todo, top, state, a, b, parent)
 
 
 @inlined
@@ -272,17 +333,10 @@ def close(
         if returns:
             if stack == BOTTOM:
                 exits += 1
-            elif stack == END_OF_VALUE:
-                top = _add(
-                    threads, begin, top, long(FINAL_STATE), long(0), long(0), long(END_OF_VALUE)
-                )
             else:
-                top = _add(
-                    threads, begin, top, long(arena[stack, A_STATE]), long(arena[stack, A_A]),
-                    long(arena[stack, A_B]), long(arena[stack, A_PARENT]),
-                )  # fmt: skip
-            if top == FULL:
-                return top, used, exits
+                top, used = _return(arena, used, threads, begin, todo, top, stack)
+                if top == FULL:
+                    return top, used, exits
         for call in range(states[state, CALL_FROM], states[state, CALL_TO]):
             rules = calls[call, CALL_FLAGS]
             if rules & ROOM and b == 0:
@@ -307,7 +361,7 @@ def close(
             ):
                 continue
             used = floor
-            top = _add(threads, begin, top, callee, reg_a, reg_b, inner)
+            top, used = _add(arena, used, threads, begin, todo, top, callee, reg_a, reg_b, inner)
             if top == FULL:
                 return top, used, exits
     return top, used, exits
@@ -341,7 +395,7 @@ def advance_threads(
             continue
         if states[state, FLAGS] & SPECIAL:
             special = True
-        top = _add(threads, high, top, state, a, b, stack)
+        top, used = _add(arena, used, threads, high, high, top, state, a, b, stack)
         if top == FULL:
             return FULL, used, 0
     if special:

@@ -49,6 +49,8 @@ ProgramArrays: TypeAlias = tuple[
 
 FINAL_STATE = 0
 ROOT_STATE = 1
+RETURN_STATE = 2
+"""Does nothing but return."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from structgen.automata.frames import IntArray
-from structgen.errors import BudgetError, IllegalTokenError
+from structgen.errors import BudgetError, IllegalTokenError, OptionError
 from structgen.tokens.forced import forced_tokens
 from structgen.tokens.states import State
 from structgen.tokens.tables import TableSource
@@ -162,9 +162,7 @@ class Session:
         """Take back the last tokens; an end token counts as one of them."""
         available = len(self._trail) + self._ended
         if not 0 <= n_tokens <= available:
-            raise IllegalTokenError(
-                -1, f"cannot roll back {n_tokens} tokens, {available} were taken"
-            )
+            raise OptionError(f"rollback({n_tokens}): {available} tokens were taken")
         if n_tokens and self._ended:
             self._ended = False
             n_tokens -= 1

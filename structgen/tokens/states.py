@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from structgen.automata import kernels
 from structgen.automata.frames import LOOP, NO_LIMIT, IntArray
-from structgen.automata.kernels import A_PARENT, A_TOKENS, BOTTOM, END_OF_VALUE
-from structgen.automata.program import FINAL_STATE, ROOT_STATE
+from structgen.automata.kernels import A_TOKENS, BOTTOM, EITHER, END_OF_VALUE
+from structgen.automata.program import FINAL_STATE, RETURN_STATE, ROOT_STATE
 from structgen.errors import LimitError
 from structgen.options import Limits
 from structgen.tokens import walks
@@ -97,9 +97,11 @@ class StateTable:
         """The same state in this table, for a session that comes from an older one."""
         if state.table is self:
             return state
+        known = {END_OF_VALUE: END_OF_VALUE, BOTTOM: BOTTOM}
         with self._lock:
             moved = {
-                (s, a, b, self._adopt_stack(state.table, stack)) for s, a, b, stack in state.threads
+                (s, a, b, self._adopt_stack(state.table, stack, known))
+                for s, a, b, stack in state.threads
             }
             return self._intern(tuple(sorted(moved)))
 
@@ -232,10 +234,7 @@ class StateTable:
         exits = profile.exits_within(need, room)
         if not len(exits):
             return worst + behind
-        after = FINAL
-        if stack != END_OF_VALUE:
-            to, a, b, parent = self._arena[stack, : A_PARENT + 1].tolist()
-            after = (to, a, b, parent)
+        after = (RETURN_STATE, 0, 0, stack)
         return max(worst + behind, self._walk((after,), exits, mask, most, closed=False))
 
     def _walk(
@@ -281,7 +280,10 @@ class StateTable:
                 return stack
             if stack not in places:
                 state, a, b, parent, tokens, depth = pushed[stack - first_pushed]
-                places[stack] = self._stack((state, a, b, place(parent)), tokens, depth)
+                if state == EITHER:
+                    places[stack] = self._either(place(a), place(b), tokens, depth)
+                else:
+                    places[stack] = self._stack((state, a, b, place(parent)), tokens, depth)
             return places[stack]
 
         can_read = self.automaton.program.can_read
@@ -300,6 +302,12 @@ class StateTable:
             self.bytes_used += STATE_BYTES
         return state
 
+    def _either(self, one: int, other: int, tokens: int, depth: int) -> int:
+        """The permanent row that stands for two stacks."""
+        if one == other:
+            return one
+        return self._stack((EITHER, min(one, other), max(one, other), 0), tokens, depth)
+
     def _stack(self, key: Thread, tokens: int, depth: int) -> int:
         """The permanent arena row (return state, a, b, parent)."""
         found = self._stacks.get(key)
@@ -313,13 +321,24 @@ class StateTable:
         self._used += 1
         self._canonical.append(number)
         self.bytes_used += STATE_BYTES
+        if state == EITHER:
+            one, other = self._canonical[a], self._canonical[b]
+            if (one, other) != (a, b):
+                self._canonical[number] = self._either(one, other, tokens, depth)
+            return number
         canonical = (state, a, self._cut(state, b), self._canonical[parent])
         if canonical != key:
             self._canonical[number] = self._stack(canonical, tokens, depth)
         return number
 
-    def _adopt_stack(self, other: StateTable, stack: int) -> int:
-        if stack in (END_OF_VALUE, BOTTOM):
-            return stack
-        state, a, b, parent, tokens, depth = other._arena[stack].tolist()
-        return self._stack((state, a, b, self._adopt_stack(other, parent)), tokens, depth)
+    def _adopt_stack(self, other: StateTable, stack: int, known: dict[int, int]) -> int:
+        """The row of this table for a stack of another; `known` spares shared parts."""
+        if stack not in known:
+            state, a, b, parent, tokens, depth = other._arena[stack].tolist()
+            if state == EITHER:
+                one = self._adopt_stack(other, a, known)
+                known[stack] = self._either(one, self._adopt_stack(other, b, known), tokens, depth)
+            else:
+                parent = self._adopt_stack(other, parent, known)
+                known[stack] = self._stack((state, a, b, parent), tokens, depth)
+        return known[stack]

@@ -1,0 +1,75 @@
+"""What `import structgen as sg` offers is pinned: a name more or less is a decision."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from pathlib import Path
+
+import pytest
+
+import structgen
+
+NAMES = [
+    "BudgetError",
+    "CompiledSchema",
+    "Generation",
+    "Generator",
+    "HFModel",
+    "IllegalTokenError",
+    "LabelScore",
+    "LanguageModel",
+    "Limits",
+    "SchemaError",
+    "Session",
+    "StructgenError",
+    "Timings",
+    "Usage",
+    "ValidationFailedError",
+    "Vocabulary",
+    "check",
+    "clear_cache",
+    "compile",
+    "default_lm",
+    "fill_masks",
+    "generate",
+    "load",
+    "structured",
+]
+
+
+def test_the_public_names_are_these():
+    assert structgen.__all__ == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_public_name_resolves_and_is_documented(name):
+    value = getattr(structgen, name)
+    assert inspect.getdoc(value)
+    assert value.__module__.startswith("structgen.")
+    assert not value.__doc__.startswith(f"{name}("), "a docstring that dataclass made up"
+
+
+def test_names_are_listed_before_they_are_loaded():
+    assert set(NAMES) <= set(dir(structgen))
+
+
+def test_type_checkers_see_the_same_names():
+    source = Path(structgen.__file__).read_text(encoding="utf-8")
+    blocks = [node for node in ast.parse(source).body if isinstance(node, ast.If)]
+    imported = [alias for node in ast.walk(blocks[0]) if isinstance(node, ast.ImportFrom)
+                for alias in node.names]  # fmt: skip
+    assert sorted(alias.asname or "" for alias in imported) == NAMES
+    assert all(alias.asname == alias.name for alias in imported), "re-exports need `as`"
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="no attribute 'generat'"):
+        structgen.generat  # noqa: B018
+
+
+def test_the_version_is_the_packages():
+    import tomllib
+
+    text = (Path(structgen.__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8")
+    assert tomllib.loads(text)["project"]["version"] == structgen.__version__

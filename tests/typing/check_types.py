@@ -1,0 +1,55 @@
+"""Types that users rely on; nothing here runs, `make lint` lets pyright check it."""
+
+from __future__ import annotations
+
+from typing import assert_type
+
+from pydantic import BaseModel, TypeAdapter
+
+import structgen as sg
+
+
+class Triage(BaseModel):
+    sure: bool
+
+
+def results_have_the_type_of_the_schema(lm: sg.LanguageModel) -> None:
+    assert_type(sg.generate(Triage, "Hello", lm=lm), Triage)
+    assert_type(sg.generate(int, [{"role": "user", "content": "Hello"}]), int)
+    assert_type(sg.Generator(Triage, lm), sg.Generator[Triage])
+    assert_type(sg.Generator(Triage, lm)("Hello"), Triage)
+    assert_type(sg.Generator(list[Triage], lm)("Hello"), list[Triage])
+    result = sg.Generator(Triage, lm).run("Hello")
+    assert_type(result, sg.Generation[Triage])
+    assert_type(result.value, Triage)
+    assert_type(result.labels["$.sure"], sg.LabelScore)
+    assert_type(result.usage.forward_passes, int)
+
+
+def compiled_schemas_have_it_too(vocabulary: sg.Vocabulary) -> None:
+    assert_type(sg.compile(Triage, vocabulary), sg.CompiledSchema[Triage])
+    assert_type(sg.compile(Triage, vocabulary).validate("{}"), Triage)
+    assert_type(sg.compile(Triage, vocabulary).session(8), sg.Session)
+    assert_type(sg.compile(TypeAdapter(int), vocabulary), sg.CompiledSchema[int])
+
+
+def the_decorator_keeps_the_class() -> None:
+    assert_type(sg.structured(Triage), type[Triage])
+    assert_type(sg.structured(Triage)(sure=True), Triage)
+
+
+def a_loaded_model_is_a_language_model() -> None:
+    lm: sg.LanguageModel = sg.load()
+    assert_type(sg.default_lm(), sg.HFModel)
+    assert_type(sg.Generator(Triage, lm)("Hello"), Triage)
+
+
+def a_result_is_covariant(result: sg.Generation[Triage]) -> sg.Generation[BaseModel]:
+    return result
+
+
+def mistakes_are_found(lm: sg.LanguageModel) -> None:
+    sg.generate(Triage, "Hello", temperatur=0.5)  # pyright: ignore[reportCallIssue]
+    sg.generate(Triage, "Hello", layout="pretty")  # pyright: ignore[reportArgumentType]
+    sg.generate(Triage, 3)  # pyright: ignore[reportArgumentType]
+    sg.Generator(Triage, lm).run("Hello").value = Triage(sure=True)  # pyright: ignore[reportAttributeAccessIssue]
