@@ -12,8 +12,14 @@ from pydantic import TypeAdapter, ValidationError
 
 from structgen.automata.assemble import assemble
 from structgen.automata.program import Program, link
-from structgen.errors import InvalidTextError, OptionError, ValidationFailedError
+from structgen.errors import (
+    InvalidTextError,
+    OptionError,
+    UnsatisfiableSchemaError,
+    ValidationFailedError,
+)
 from structgen.options import Layout, Limits, Options
+from structgen.schema.check import unsatisfiable
 from structgen.schema.fingerprint import fingerprint
 from structgen.schema.load import LoadedSchema, load_schema
 from structgen.schema.nodes import Schema
@@ -187,6 +193,9 @@ class Compiler:
     ) -> CompiledSchema[Any]:
         started = time.perf_counter()
         loaded = load_schema(source)
+        impossible = options.require_all and unsatisfiable(loaded.schema, require_all=True)
+        if impossible:
+            raise UnsatisfiableSchemaError(impossible, schema=loaded.schema.title)
         digest = fingerprint(loaded.schema, options)
         key = (digest, vocabulary.fingerprint)
         with self._lock:

@@ -140,8 +140,7 @@ def number_prefix(text: bytes, node: Number) -> bool:
     if node.minimum is None and node.maximum is None:
         return could_be_a_number(text, NUMBER)
     return any(
-        _some_double_fits(low, high, node)
-        for low, high in _number_spans(text, _whole_digits(node))
+        _some_double_fits(low, high, node) for low, high in _number_spans(text, _whole_digits(node))
     )
 
 
@@ -348,7 +347,12 @@ class Oracle:
         for pos in positions:
             end = pos
             ends.add(end)
-            while end - pos < self._blanks and self._text[end : end + 1] in (b" ", b"\n", b"\t", b"\r"):
+            while end - pos < self._blanks and self._text[end : end + 1] in (
+                b" ",
+                b"\n",
+                b"\t",
+                b"\r",
+            ):
                 end += 1
                 ends.add(end)
         return ends, len(self._text) in ends

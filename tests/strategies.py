@@ -1,5 +1,7 @@
 """Hypothesis strategies: schemas as nodes and as Pydantic models, values for them, vocabularies."""
 
+# ruff: noqa: UP007, UP045  # users write types in the older spellings too
+
 from __future__ import annotations
 
 import enum
@@ -136,12 +138,15 @@ def byte_vocabulary() -> Vocabulary:
     return Vocabulary.from_bytes([bytes([byte]) for byte in range(256)] + [None], 257)
 
 
+PARTS = (*STRADDLING, b"a", b"1", b'"', b", ")
+
+
 def random_vocabulary(rng: random.Random) -> Vocabulary:
     """All single bytes in some order, awkward longer tokens, doubles, unused ids, two ends."""
     tokens: list[bytes | None] = [bytes([byte]) for byte in range(256)]
     tokens += rng.sample(STRADDLING, rng.randint(0, len(STRADDLING)))
     for _ in range(rng.randint(0, 40)):
-        parts = (rng.choice(STRADDLING + (b"a", b"1", b'"', b", ")) for _ in range(rng.randint(1, 3)))
+        parts = (rng.choice(PARTS) for _ in range(rng.randint(1, 3)))
         tokens.append(b"".join(parts))
     tokens += rng.choices([token for token in tokens if token], k=rng.randint(0, 10))
     tokens += [None] * rng.randint(0, 4)
@@ -167,9 +172,7 @@ def types() -> st.SearchStrategy[Any]:
             st.lists(st.sampled_from(TEXTS), min_size=1, max_size=4, unique=True).map(
                 lambda texts: Literal[tuple(texts)]
             ),
-            st.integers(0, 3).map(
-                lambda n: Annotated[str, Field(min_length=n, max_length=n + 3)]
-            ),
+            st.integers(0, 3).map(lambda n: Annotated[str, Field(min_length=n, max_length=n + 3)]),
             st.integers(-20, 20).map(lambda n: Annotated[int, Field(ge=n, lt=n + 30)]),
             st.integers(-20, 20).map(lambda n: Annotated[float, Field(gt=n, le=n + 0.75)]),
         ),
@@ -274,7 +277,13 @@ class ValueMaker:
         return value
 
     def _text(self, length: int) -> str:
-        kinds = ["ab", "\"\\/\b\f\n\r\t\x00\x1f\x7f", "éßñ\u0800\uffff", "\U00010000\U0010ffff😀", "zZ 09{}[]:,"]
+        kinds = [
+            "ab",
+            '"\\/\b\f\n\r\t\x00\x1f\x7f',
+            "éßñ\u0800\uffff",
+            "\U00010000\U0010ffff😀",
+            "zZ 09{}[]:,",
+        ]
         return "".join(self._rng.choice(self._rng.choice(kinds)) for _ in range(length))
 
     def _integer(self, node: nodes.Integer) -> int:

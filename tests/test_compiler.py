@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, Field, TypeAdapter, create_model, field_validator
 
-from structgen.compiler import Compiler, clear_cache, compile
+from structgen.compiler import Compiler, clear_cache, compile  # noqa: A004
 from structgen.errors import InvalidTextError, ValidationFailedError
 from structgen.options import Limits, Options
 from structgen.tokens.vocabulary import Vocabulary
@@ -92,7 +92,7 @@ def test_forgotten_classes_are_freed():
 
 def test_a_model_that_is_completed_later_is_compiled_again():
     class Late(BaseModel):
-        inner: Missing  # noqa: F821  # defined below
+        inner: Missing  # defined below
 
     class Missing(BaseModel):
         value: int

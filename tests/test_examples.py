@@ -1,7 +1,7 @@
 """The examples and every Python block of the README and the docs run, and say what they show.
 
-In Markdown, a `python` block is run, all blocks of a page in one namespace; the `text` or `json` block right
-behind it is what it prints. A `py` block is a fragment and is not run.
+In Markdown, a `python` block is run, all blocks of a page in one namespace; the `text` or `json`
+block right behind it is what it prints. A `py` block is a fragment and is not run.
 """
 
 from __future__ import annotations
@@ -41,11 +41,16 @@ def blocks(path: Path) -> Iterator[Block]:
     """The Python blocks of a Markdown page."""
     text = path.read_text(encoding="utf-8")
     fences = list(FENCE.finditer(text))
-    for fence, after in zip(fences, [*fences[1:], None], strict=True):
+    for index, fence in enumerate(fences):
         if fence[1] == "python":
-            near = after is not None and not text[fence.end() : after.start()].strip()
-            shown = after[2] if near and after[1] in ("text", "json") else None
-            yield Block(fence[2], text.count("\n", 0, fence.start()) + 2, shown)
+            behind = fences[index + 1 : index + 2]
+            shown = [
+                after[2]
+                for after in behind
+                if after[1] in ("text", "json") and not text[fence.end() : after.start()].strip()
+            ]
+            line = text.count("\n", 0, fence.start()) + 2
+            yield Block(fence[2], line, shown[0] if shown else None)
 
 
 def run(block: Block, path: Path, namespace: dict[str, Any]) -> None:
@@ -116,6 +121,13 @@ def test_the_readme_links_to_files_that_exist():
     for page in (README, *DOCS):
         for link in re.findall(r"\]\(([^)#]+)", page.read_text(encoding="utf-8")):
             assert link.startswith("http") or (page.parent / link).exists(), f"{page.name}: {link}"
+
+
+def test_the_map_of_the_code_names_every_file():
+    page = (ROOT / "docs" / "internals.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`(\w+\.py)`", page))
+    files = {path.name for path in (ROOT / "structgen").rglob("*.py")} - {"__init__.py"}
+    assert named == files
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)

@@ -1,5 +1,7 @@
 """Schemas of every kind that structgen supports, by name."""
 
+# ruff: noqa: UP007, UP045  # users write types in the older spellings too
+
 from __future__ import annotations
 
 import enum
@@ -74,7 +76,7 @@ class Bird(BaseModel):
     sings: bool
 
 
-Pet = Annotated[Union[Cat, Dog, Bird], Field(discriminator="kind")]
+Pet = Annotated[Cat | Dog | Bird, Field(discriminator="kind")]
 
 
 class Owner(BaseModel):
@@ -274,7 +276,7 @@ ZOO: dict[str, Any] = {
     "union": Union[int, Annotated[str, Field(max_length=4)], bool, list[bool], None],
     "int or float": Union[int, float],
     "same prefix": Union[SameA, SameB, SameC],
-    "ambiguous lists": Union[list[int], list[Union[int, str]], list[list[int]]],
+    "ambiguous lists": Union[list[int], list[int | str], list[list[int]]],
     "tagged": TypeAdapter(Pet),
     "tagged field": Owner,
     "tagged twice": TwoPets,
@@ -283,7 +285,9 @@ ZOO: dict[str, Any] = {
     "mutual recursion": Even,
     "recursive root": Expression,
     "list": list[int],
-    "bounded list": Annotated[list[Annotated[int, Field(ge=0, le=99)]], Field(min_length=2, max_length=4)],
+    "bounded list": Annotated[
+        list[Annotated[int, Field(ge=0, le=99)]], Field(min_length=2, max_length=4)
+    ],
     "exact list": Annotated[list[bool], Field(min_length=3, max_length=3)],
     "empty list": Annotated[list[int], Field(max_length=0)],
     "lists of lists": Annotated[
@@ -308,7 +312,7 @@ ZOO: dict[str, Any] = {
     "any": Any,
     "list of any": list,
     "object": object,
-    "adapter": TypeAdapter(list[Union[Cat, int]]),
+    "adapter": TypeAdapter(list[Cat | int]),
     "validators": Checked,
     "after validator": Annotated[int, AfterValidator(abs)],
     "configured": Configured,

@@ -176,7 +176,7 @@ class _Assembler:
         ]
         extra = None
         if node.extra is not None:
-            names = node.reserved | {prop.name for prop in node.properties}
+            names = frozenset((*node.reserved, *(prop.name for prop in node.properties)))
             key = ("other key", names)
             self.frames[key] = other_key_frame(names)
             extra = Extra((key, 0, NO_LIMIT), self.targets(node.extra))

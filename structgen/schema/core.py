@@ -16,13 +16,17 @@ from typing import Any, TypeAlias
 
 from structgen.errors import Fault, LimitError
 from structgen.schema import nodes
-from structgen.schema.keywords import CONFIG_REFUSED, HARMLESS, advice
+from structgen.schema.keywords import CONFIG_REFUSED, HARMLESS, STRING_SETTINGS, advice
 from structgen.schema.nodes import AnyJson, Labels, Map, Never, Node, Object, Property, Ref, String
 
 Core: TypeAlias = Mapping[str, Any]
 
 MOST_LEVELS = 64
 """Nesting of the schema as it is written; a recursive type may go deeper while generating."""
+
+
+_Use: TypeAlias = tuple[str, frozenset[str], tuple[object, ...]]
+"""A definition's reference, the tags it must write, the settings that reach into it."""
 
 
 @dataclass(slots=True)
@@ -37,9 +41,7 @@ class _Reader:
     owners: list[type] = field(default_factory=list[type])
     cores: dict[str, Core] = field(default_factory=dict[str, Core])
     """Definitions that are not read yet, by reference."""
-    names: dict[tuple[str, frozenset[str]], str] = field(
-        default_factory=dict[tuple[str, frozenset[str]], str]
-    )
+    names: dict[_Use, str] = field(default_factory=lambda: dict[_Use, str]())
     """Names of the definitions read so far, by reference and by the tags they must write."""
     forced: frozenset[str] = frozenset()
     """Names of discriminators, which a tagged union's objects must always write."""
@@ -114,18 +116,28 @@ def _read(reader: _Reader, core: Core, path: str) -> Node:
 def _named(reader: _Reader, ref: str, path: str) -> Node:
     """A reference to a definition, which is read at its first use.
 
-    As an option of a tagged union it is another definition: there the tag must be written.
+    As an option of a tagged union it is another definition: there the tag must be written. So is
+    an alias of a type in a model with other settings.
     """
-    key = (ref, reader.forced)
+    core = reader.cores[ref]
+    key = (ref, reader.forced, _settings(reader, core))
     name = reader.names.get(key)
     if name is None:
-        core = reader.cores[ref]
         # Counted, because the reference holds an address that differs from run to run.
         same = sum(known.split("#")[0] == _title(core) for known in reader.names.values())
         name = reader.names[key] = _title(core) + (f"#{same + 1}" if same else "")
         reader.definitions[name] = Never("under construction")
         reader.definitions[name] = _read(reader, core, path)
     return Ref(name)
+
+
+def _settings(reader: _Reader, core: Core) -> tuple[object, ...]:
+    """The settings around that change what `core` means; a model has its own."""
+    while core["type"].startswith("function-") and "schema" in core:
+        core = core["schema"]
+    if core["type"] == "model":
+        return ()
+    return tuple(reader.setting(name) for name in STRING_SETTINGS)
 
 
 def _title(core: Core) -> str:
@@ -251,7 +263,9 @@ def _list(reader: _Reader, core: Core, path: str) -> Node:
 
 def _dict(reader: _Reader, core: Core, path: str) -> Node:
     _check_keys(reader, core, path, ("keys_schema", "values_schema"))
-    key_core = core.get("keys_schema") or {"type": "str"}
+    key_core = core.get("keys_schema") or {"type": "any"}
+    if key_core["type"] == "any":
+        key_core = {"type": "str"}  # all keys of a JSON object are strings
     key = _node(reader, key_core, f"{path}.<key>") if key_core["type"] == "str" else None
     if isinstance(key, Never):
         return key
@@ -340,7 +354,7 @@ def _model_fields(reader: _Reader, core: Core, path: str) -> Node:
     node = Object(
         tuple(properties.values()),
         _extra(reader, core, path),
-        frozenset(taken),
+        tuple(sorted(taken)),
         _docstring(reader),
     )
     reader.forced = forced
@@ -409,6 +423,8 @@ def _must_be_written(reader: _Reader, core: Core) -> bool:
 
 def _lookups(reader: _Reader, name: str, model_field: Core) -> set[str]:
     """Every name by which validation looks up a field."""
+    if reader.setting("validate_by_alias") is False:
+        return {name}
     alias = model_field.get("validation_alias")
     by_name = reader.setting("validate_by_name") or reader.setting("populate_by_name")
     names = {name} if by_name or alias is None else set[str]()

@@ -53,6 +53,9 @@ CONFIG_REFUSED = {
 }
 """Settings of a model that cannot be enforced, with the reason; others are harmless or read."""
 
+STRING_SETTINGS = ("str_min_length", "str_max_length", *CONFIG_REFUSED)
+"""Settings that reach into the strings of a model."""
+
 _ADVICE = {
     "use str and convert it in a validator": (
         "date",

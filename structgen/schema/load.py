@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Annotated, Any, cast, get_args, get_origin
 
 from pydantic import BaseModel, PydanticUserError, TypeAdapter
 from pydantic_core import SchemaError as CoreSchemaError
@@ -31,7 +31,7 @@ def load_schema(source: Any) -> LoadedSchema:
         UnsupportedSchemaError: with every part that cannot be enforced.
         UnsatisfiableSchemaError: with every part that no finite value matches.
     """
-    title = source.__name__ if isinstance(source, type) else str(source)[:80]
+    title = _title(source)
     if isinstance(source, dict):
         raise UnsupportedSchemaError(
             [Fault("$", "JSON Schema dicts are not supported yet", "pass a Pydantic model")],
@@ -51,6 +51,18 @@ def load_schema(source: Any) -> LoadedSchema:
     if impossible:
         raise UnsatisfiableSchemaError(impossible, schema=title)
     return LoadedSchema(schema, adapter, core.validators)
+
+
+def _title(source: Any) -> str:
+    """What error messages call it, e.g. `Triage` or `list[int]`."""
+    if isinstance(source, type):
+        return source.__name__
+    if get_origin(source) is Annotated:
+        return _title(get_args(source)[0])
+    try:
+        return str(source).replace("typing.", "")[:80]
+    except RecursionError:
+        return "the type"
 
 
 def _adapter(source: Any, title: str) -> TypeAdapter[Any]:

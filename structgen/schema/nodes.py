@@ -89,8 +89,8 @@ class Object:
     properties: tuple[Property, ...]
     extra: Node | None = None
     """Node of the values of undeclared keys, which follow the declared ones; None closes it."""
-    reserved: frozenset[str] = frozenset()
-    """Further names by which validation finds declared properties: no extra key may be one."""
+    reserved: tuple[str, ...] = ()
+    """Sorted names by which validation finds declared properties: no extra key may be one."""
     description: str = field(default="", compare=False, repr=False)
 
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 from structgen.automata import kernels
-from structgen.automata.frames import FLAGS, WIDE, IntArray
+from structgen.automata.frames import CHAIN, FLAGS, WIDE, IntArray
 from structgen.automata.kernels import Plan
 from structgen.automata.program import Program, ProgramArrays
 from structgen.errors import LimitError, VocabularyError
@@ -71,11 +71,15 @@ def bind(program: Program, vocabulary: Vocabulary, limits: Limits) -> Automaton:
     if tokens >= kernels.UNREACHABLE and not vocabulary.missing_bytes:
         raise LimitError(f"the shortest value takes more than {kernels.UNREACHABLE} tokens")
     if tokens >= kernels.UNREACHABLE:
-        missing = ", ".join(f"0x{byte:02X}" for byte in vocabulary.missing_bytes[:16])
+        needed = {int(byte) for byte in program.states[:, CHAIN] if byte >= 0}
+        needed |= set(program.blob.tolist())
+        missing = [byte for byte in vocabulary.missing_bytes if byte in needed]
+        listed = ", ".join(f"0x{byte:02X}" for byte in missing[:16])
         raise VocabularyError(
             "the vocabulary cannot write any value of the schema; it has no token for the bytes "
-            f"{missing}; use a byte-level tokenizer or one with byte fallback",
-            missing_bytes=vocabulary.missing_bytes,
+            f"{listed or 'of its numbers or strings'}; use a byte-level tokenizer or one with "
+            "byte fallback",
+            missing_bytes=missing,
         )
     if height > DEEPEST:
         raise LimitError(

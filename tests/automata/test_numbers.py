@@ -174,7 +174,9 @@ def test_damaged_numbers(raw, place, other):
     assert accepts(number_frame(), damaged.encode()) == bool(NUMBER.fullmatch(damaged))
 
 
-@pytest.mark.parametrize("text", ["", "-", ".", "1.", ".5", "-.5", "01", "1e", "1e+", "0.0.1", "--1"])
+@pytest.mark.parametrize(
+    "text", ["", "-", ".", "1.", ".5", "-.5", "01", "1e", "1e+", "0.0.1", "--1"]
+)
 def test_texts_that_are_no_numbers(text):
     assert not accepts(number_frame(), text.encode())
     assert not accepts(bounded_number_frame(-5.0, 5.0, False, False), text.encode())

@@ -15,10 +15,12 @@ from tests.automata.frames import accepts
 from tests.strategies import examples
 
 PIECES = st.sampled_from(
-    ["a", "é", "\uffff", "\U0001f600", "\\", '"', "\n", "\x7f", "\x00", "/", " "]
-    + ['\\"', "\\\\", "\\/", "\\b", "\\n", "\\u0041", "\\u00E9", "\\u0000", "\\uD83D\\uDE00"]
-    + ["\\ud83d", "\\ude00", "\\uD83D\\u0041", "\\x", "\\u12", "\\u12G4", "\\U0041", "\\uDBFF"]
-)
+    [
+        "a", "é", "\uffff", "\U0001f600", "\\", '"', "\n", "\x7f", "\x00", "/", " ",
+        '\\"', "\\\\", "\\/", "\\b", "\\n", "\\u0041", "\\u00E9", "\\u0000", "\\uD83D\\uDE00",
+        "\\ud83d", "\\ude00", "\\uD83D\\u0041", "\\x", "\\u12", "\\u12G4", "\\U0041", "\\uDBFF",
+    ]
+)  # fmt: skip
 LIMITS = st.tuples(st.integers(0, 6), st.integers(0, 6)) | st.just((0, NO_LIMIT))
 
 
@@ -77,9 +79,11 @@ def test_every_code_point():
 
 @pytest.mark.parametrize(
     "raw",
-    [b"\xc0\x80", b"\xc1\xbf", b"\xe0\x80\x80", b"\xed\xa0\x80", b"\xed\xbf\xbf"]
-    + [b"\xf0\x80\x80\x80", b"\xf4\x90\x80\x80", b"\xf5\x80\x80\x80", b"\x80", b"\xc3", b"\xff"],
-)
+    [
+        b"\xc0\x80", b"\xc1\xbf", b"\xe0\x80\x80", b"\xed\xa0\x80", b"\xed\xbf\xbf",
+        b"\xf0\x80\x80\x80", b"\xf4\x90\x80\x80", b"\xf5\x80\x80\x80", b"\x80", b"\xc3", b"\xff",
+    ],
+)  # fmt: skip
 def test_bytes_that_are_not_utf8(raw):
     assert not accepts(string_frame(), b'"' + raw + b'"')
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from polyfactory.factories.pydantic_factory import ModelFactory
 from pydantic import BaseModel
 
-from structgen.compiler import CompiledSchema, compile
+from structgen.compiler import CompiledSchema, compile  # noqa: A004
 from structgen.tokens.vocabulary import Vocabulary
 from tests import strategies
 from tests.strategies import SOAK, ValueMaker, examples, random_vocabulary, write

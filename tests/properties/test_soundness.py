@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from structgen.compiler import CompiledSchema, compile
+from structgen.compiler import CompiledSchema, compile  # noqa: A004
 from structgen.tokens.vocabulary import Vocabulary
 from tests import strategies
 from tests.oracle import Oracle
@@ -57,9 +57,7 @@ def test_every_random_value_of_a_real_vocabulary_validates(name, real_vocabulary
 def test_random_models(model, options, seed):
     rng = random.Random(seed)
     vocabulary = random_vocabulary(rng)
-    compiled = compile(
-        model, vocabulary, layout=options.layout, require_all=options.require_all
-    )
+    compiled = compile(model, vocabulary, layout=options.layout, require_all=options.require_all)
     assert_sound(compiled, vocabulary, rng, 10)
 
 

@@ -1,5 +1,7 @@
 """Pydantic types become nodes: a table."""
 
+# ruff: noqa: UP007, UP042, UP045  # users write types in the older spellings too
+
 from __future__ import annotations
 
 import enum
@@ -18,7 +20,6 @@ from pydantic import (
     ValidationError,
     create_model,
 )
-
 from typing_extensions import TypeAliasType
 
 from structgen.schema.load import load_schema
@@ -249,7 +250,7 @@ class Two(BaseModel):
     inner: One = One()
 
 
-Tagged = Annotated[Union[One, Two], Field(discriminator="kind")]
+Tagged = Annotated[One | Two, Field(discriminator="kind")]
 
 
 def required_names(node: Node, definitions: Any) -> list[tuple[str, bool]]:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from structgen.compiler import compile
+from structgen.compiler import compile  # noqa: A004
 from structgen.errors import BudgetError, IllegalTokenError
 from structgen.options import Limits, Options
 from structgen.tokens.session import Session

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from structgen.compiler import compile
+from structgen.compiler import compile  # noqa: A004
 from structgen.errors import IllegalTokenError, OptionError
 from structgen.options import Limits, Options
 from structgen.tokens.session import Session, fill_masks
@@ -52,7 +52,7 @@ def check_moves(
 ) -> None:
     """Random moves against sessions that only ever went forward, of `twin`."""
     sessions: list[tuple[Session, list[int]]] = [(compiled.session(max_tokens), [])]
-    for _ in range(25):
+    for _ in range(15):
         session, taken = rng.choice(sessions)
         move = rng.random()
         if move < 0.15 and len(sessions) < 4:
