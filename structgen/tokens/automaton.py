@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 from structgen.automata import kernels
-from structgen.automata.frames import CHAIN, FLAGS, WIDE, IntArray
+from structgen.automata.frames import CHAIN, CLASSES, FLAGS, LABEL, ROW, WIDE, IntArray
 from structgen.automata.kernels import Plan
 from structgen.automata.program import Program, ProgramArrays
 from structgen.errors import LimitError, VocabularyError
@@ -71,13 +71,11 @@ def bind(program: Program, vocabulary: Vocabulary, limits: Limits) -> Automaton:
     if tokens >= kernels.UNREACHABLE and not vocabulary.missing_bytes:
         raise LimitError(f"the shortest value takes more than {kernels.UNREACHABLE} tokens")
     if tokens >= kernels.UNREACHABLE:
-        needed = {int(byte) for byte in program.states[:, CHAIN] if byte >= 0}
-        needed |= set(program.blob.tolist())
-        missing = [byte for byte in vocabulary.missing_bytes if byte in needed]
+        missing = [byte for byte in vocabulary.missing_bytes if _occurs(program, byte)]
         listed = ", ".join(f"0x{byte:02X}" for byte in missing[:16])
         raise VocabularyError(
             "the vocabulary cannot write any value of the schema; it has no token for the bytes "
-            f"{listed or 'of its numbers or strings'}; use a byte-level tokenizer or one with "
+            f"{listed or 'of its strings'}; use a byte-level tokenizer or one with "
             "byte fallback",
             missing_bytes=missing,
         )
@@ -88,6 +86,16 @@ def bind(program: Program, vocabulary: Vocabulary, limits: Limits) -> Automaton:
         )
     room[0] = max(limits.max_depth, height)
     return Automaton(program, arrays, (cost, label_cost, room), vocabulary, lookup, tokens)
+
+
+def _occurs(program: Program, byte: int) -> bool:
+    """Whether the schema's structure, numbers or labels contain `byte`."""
+    states = program.states
+    if np.any(states[:, CHAIN] == byte) or np.any(program.blob == byte):
+        return True
+    rows = states[(states[:, ROW] >= 0) & (states[:, FLAGS] & (LABEL | WIDE) == 0)]
+    entries = program.table[rows[:, ROW] + program.classes[rows[:, CLASSES] + byte]]
+    return bool(np.any(entries >= 0))
 
 
 @lru_cache(maxsize=8)

@@ -125,7 +125,9 @@ def test_every_string(text, ascii_only, seed):
     st.recursive(
         st.none() | st.booleans() | st.integers(-(10**15), 10**15) | st.text(max_size=4)
         | st.floats(-1e300, 1e300),
-        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+        lambda inner: (
+            st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3)
+        ),
         max_leaves=8,
     ),
     SEEDS,
