@@ -65,36 +65,47 @@ def _labels_in(schema: Schema, text: str) -> Iterator[tuple[str, Labels, int, in
     data = text.encode()
     for path, keys, start, end in scalars(text):
         scalar = data[start:end]
-        for node in _at(schema.root, keys, schema.definitions):
+        for node in _at(schema, keys):
             if isinstance(node, Labels) and node.texts != (b"null",) and scalar in node.texts:
                 yield path, node, start, end
                 break
 
 
-def _at(
-    node: Node,
-    keys: tuple[str | int, ...],
-    definitions: Mapping[str, Node],
-    refs: frozenset[str] = frozenset(),
-) -> Iterator[Node]:
-    """The nodes that a path can lead to; `refs` were followed since its last step."""
-    match node:
-        case Union():
-            for option in node.options:
-                yield from _at(option, keys, definitions, refs)
-        case Ref():
+def _at(schema: Schema, keys: tuple[str | int, ...]) -> list[Node]:
+    """The nodes that a path can lead to; ambiguous ways that meet again are followed once."""
+    nodes = _alternatives([schema.root], schema.definitions)
+    for key in keys:
+        inner = [node for outer in nodes for node in _inside(outer, key)]
+        nodes = _alternatives(inner, schema.definitions)
+    return nodes
+
+
+def _alternatives(nodes: Sequence[Node], definitions: Mapping[str, Node]) -> list[Node]:
+    """The nodes without unions and references, each once."""
+    found: dict[int, Node] = {}
+    pending, refs = list(nodes), set[str]()
+    while pending:
+        node = pending.pop()
+        if isinstance(node, Union):
+            pending.extend(node.options)
+        elif isinstance(node, Ref):
             if node.name not in refs:
-                yield from _at(definitions[node.name], keys, definitions, refs | {node.name})
-        case _ if not keys:
-            yield node
+                refs.add(node.name)
+                pending.append(definitions[node.name])
+        else:
+            found[id(node)] = node
+    return list(found.values())
+
+
+def _inside(node: Node, key: str | int) -> Iterator[Node]:
+    """The nodes of a member or item."""
+    match node:
         case Array():
-            yield from _at(node.item, keys[1:], definitions)
+            yield node.item
         case Map():
-            yield from _at(node.value, keys[1:], definitions)
+            yield node.value
         case Object():
-            for prop in node.properties:
-                if prop.name == keys[0]:
-                    yield from _at(prop.node, keys[1:], definitions)
+            yield from (prop.node for prop in node.properties if prop.name == key)
         case _:
             return
 

@@ -502,13 +502,13 @@ class Oracle:
             if self._is_required(prop):
                 return
         if may_end and node.extra is not None and self._can_end(node.extra):
-            names = node.reserved | {prop.name for prop in node.properties}
+            names = {*node.reserved, *(prop.name for prop in node.properties)}
             yield lambda p: self._other_key(p, names), node.extra, len(node.properties)
 
     def _is_required(self, prop: Property) -> bool:
         return prop.required or self._options.require_all
 
-    def _other_key(self, positions: Iterable[int], names: frozenset[str]) -> Step:
+    def _other_key(self, positions: Iterable[int], names: set[str]) -> Step:
         """A key that is written as `json.dumps` does and is none of `names`."""
         ends: set[int] = set()
         stopped = False

@@ -157,7 +157,7 @@ def _check_keys(reader: _Reader, core: Core, path: str, known: Iterable[str] = (
     """Refuse keys that are neither implemented by the caller nor harmless."""
     known = {*known}
     for key, value in core.items():
-        if key not in HARMLESS and key not in known and value not in (None, False):
+        if key not in HARMLESS and key not in known and value is not None and value is not False:
             reader.refuse(path, f"{key}={value!r} of type {core['type']!r} cannot be enforced yet")
 
 

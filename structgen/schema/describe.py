@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from typing import assert_never
 
 from structgen.schema.nodes import (
@@ -35,7 +36,7 @@ def describe(schema: Schema) -> str:
 
     Example: `{"team": "billing" or "sales"}`
     """
-    writer = _Writer(schema.definitions)
+    writer = _Writer(schema.definitions, schema.root)
     text = writer.write(schema.root, 0)
     parts = [text]
     while writer.pending:
@@ -45,10 +46,9 @@ def describe(schema: Schema) -> str:
 
 
 class _Writer:
-    def __init__(self, definitions: Mapping[str, Node]) -> None:
+    def __init__(self, definitions: Mapping[str, Node], root: Node) -> None:
         self._definitions = definitions
-        self._open: list[str] = []
-        self._recursive = _recursive(definitions)
+        self._named = _named(definitions, root)
         self.names: set[str] = set()
         self.pending: list[str] = []
 
@@ -93,8 +93,8 @@ class _Writer:
         return "{\n" + "\n".join(lines) + "\n" + "  " * depth + "}" if lines else "{}"
 
     def _reference(self, name: str, depth: int) -> str:
-        """A definition is written in place, unless it contains itself: then it gets a name."""
-        if name not in self._recursive:
+        """A definition is written in place, unless it contains itself or is used repeatedly."""
+        if name not in self._named:
             return self.write(self._definitions[name], depth)
         if name not in self.names:
             self.names.add(name)
@@ -102,9 +102,21 @@ class _Writer:
         return name
 
 
+def _named(definitions: Mapping[str, Node], root: Node) -> frozenset[str]:
+    """Definitions that are written once, under their name."""
+    uses = Counter[str]()
+    for node in (root, *definitions.values()):
+        uses.update(_references(node))
+    simple = (Labels, String, Integer, Number)
+    repeated = {
+        name for name, n in uses.items() if n > 1 and not isinstance(definitions[name], simple)
+    }
+    return _recursive(definitions) | repeated
+
+
 def _recursive(definitions: Mapping[str, Node]) -> frozenset[str]:
     """Definitions that can be reached from themselves."""
-    direct = {name: _references(node) for name, node in definitions.items()}
+    direct = {name: set(_references(node)) for name, node in definitions.items()}
 
     def reaches_itself(name: str) -> bool:
         seen: set[str] = set()
@@ -121,22 +133,25 @@ def _recursive(definitions: Mapping[str, Node]) -> frozenset[str]:
     return frozenset(name for name in definitions if reaches_itself(name))
 
 
-def _references(node: Node) -> frozenset[str]:
+def _references(node: Node) -> Iterator[str]:
+    """The definitions that a node refers to, as often as it does."""
     match node:
         case Ref():
-            return frozenset((node.name,))
+            yield node.name
         case Array():
-            return _references(node.item)
+            yield from _references(node.item)
         case Map():
-            return _references(node.value)
+            yield from _references(node.value)
         case Union():
-            return frozenset[str]().union(*map(_references, node.options))
+            for option in node.options:
+                yield from _references(option)
         case Object():
-            inner = [prop.node for prop in node.properties]
-            inner += [node.extra] if node.extra is not None else []
-            return frozenset[str]().union(*map(_references, inner))
+            for prop in node.properties:
+                yield from _references(prop.node)
+            if node.extra is not None:
+                yield from _references(node.extra)
         case _:
-            return frozenset()
+            return
 
 
 def _labels(node: Labels) -> str:

@@ -18,9 +18,7 @@ from structgen.automata.frames import NO_LIMIT, IntArray
 from structgen.errors import LimitError
 from structgen.tokens import walks
 from structgen.tokens.automaton import Automaton
-
-MAX_UNITS = 1023
-"""Units that one token can take at most, as the kernels count them."""
+from structgen.tokens.walks import MAX_UNITS
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,7 +28,7 @@ class Profile:
     tokens: IntArray
     """int32[T]: tokens that stay inside."""
     codes: IntArray
-    """int32[T]: `state within the frame << 10 | units`."""
+    """int32[T]: `state within the frame << 16 | units`."""
     exits: IntArray
     """int32[E]: trie nodes at which the frame returns."""
     exit_units: IntArray

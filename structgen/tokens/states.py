@@ -16,7 +16,17 @@ import numpy.typing as npt
 
 from structgen.automata import kernels
 from structgen.automata.frames import LOOP, NO_LIMIT, IntArray
-from structgen.automata.kernels import A_TOKENS, BOTTOM, EITHER, END_OF_VALUE
+from structgen.automata.kernels import (
+    A_A,
+    A_B,
+    A_PARENT,
+    A_STATE,
+    A_TOKENS,
+    BOTTOM,
+    EITHER,
+    END_OF_VALUE,
+    T_STACK,
+)
 from structgen.automata.program import FINAL_STATE, RETURN_STATE, ROOT_STATE
 from structgen.errors import LimitError
 from structgen.options import Limits
@@ -97,12 +107,9 @@ class StateTable:
         """The same state in this table, for a session that comes from an older one."""
         if state.table is self:
             return state
-        known = {END_OF_VALUE: END_OF_VALUE, BOTTOM: BOTTOM}
         with self._lock:
-            moved = {
-                (s, a, b, self._adopt_stack(state.table, stack, known))
-                for s, a, b, stack in state.threads
-            }
+            places = self._adopt_stacks(state.table, [thread[T_STACK] for thread in state.threads])
+            moved = {(s, a, b, places[stack]) for s, a, b, stack in state.threads}
             return self._intern(tuple(sorted(moved)))
 
     def mask(self, state: State) -> IntArray:
@@ -271,27 +278,37 @@ class StateTable:
 
     def _intern_result(self, low: int, high: int, used: int) -> State:
         """The state of the scratch threads [low, high), whose new stacks become permanent."""
-        pushed: list[list[int]] = self._arena[self._used : used].tolist()
-        first_pushed = self._used
-        places: dict[int, int] = {}
-
-        def place(stack: int) -> int:
-            if stack < first_pushed:
-                return stack
-            if stack not in places:
-                state, a, b, parent, tokens, depth = pushed[stack - first_pushed]
-                if state == EITHER:
-                    places[stack] = self._either(place(a), place(b), tokens, depth)
-                else:
-                    places[stack] = self._stack((state, a, b, place(parent)), tokens, depth)
-            return places[stack]
-
+        places = self._place(self._threads[low:high, T_STACK].tolist(), used)
         can_read = self.automaton.program.can_read
         threads: set[Thread] = set()
-        for s, a, b, stack in self._threads[low:high].tolist():
+        rows: list[Thread] = self._threads[low:high].tolist()
+        for s, a, b, stack in rows:
             if s == FINAL_STATE or can_read(s, a, b):
-                threads.add((s, a, b, place(stack)))
+                threads.add((s, a, b, places.get(stack, stack)))
         return self._intern(tuple(sorted(threads)))
+
+    def _place(self, stacks: list[int], used: int) -> dict[int, int]:
+        """Permanent rows for the stacks that a kernel has just pushed, in rows up to `used`."""
+        first = self._used
+        pushed: list[list[int]] = self._arena[first:used].tolist()
+        needed: set[int] = set()
+        pending = [stack for stack in stacks if stack >= first]
+        while pending:
+            stack = pending.pop()
+            if stack not in needed:
+                needed.add(stack)
+                pending.extend(row for row in _below(pushed[stack - first]) if row >= first)
+        places: dict[int, int] = {}
+        for stack in sorted(needed):  # what a row stands on has a smaller number
+            places[stack] = self._move(pushed[stack - first], places)
+        return places
+
+    def _move(self, row: list[int], places: dict[int, int]) -> int:
+        """The permanent row like `row`, whose stacks are renumbered by `places`."""
+        state, a, b, parent, tokens, depth = row
+        if state == EITHER:
+            return self._either(places.get(a, a), places.get(b, b), tokens, depth)
+        return self._stack((state, a, b, places.get(parent, parent)), tokens, depth)
 
     def _intern(self, threads: tuple[Thread, ...]) -> State:
         state = self._states.get(threads)
@@ -331,14 +348,21 @@ class StateTable:
             self._canonical[number] = self._stack(canonical, tokens, depth)
         return number
 
-    def _adopt_stack(self, other: StateTable, stack: int, known: dict[int, int]) -> int:
-        """The row of this table for a stack of another; `known` spares shared parts."""
-        if stack not in known:
-            state, a, b, parent, tokens, depth = other._arena[stack].tolist()
-            if state == EITHER:
-                one = self._adopt_stack(other, a, known)
-                known[stack] = self._either(one, self._adopt_stack(other, b, known), tokens, depth)
-            else:
-                parent = self._adopt_stack(other, parent, known)
-                known[stack] = self._stack((state, a, b, parent), tokens, depth)
-        return known[stack]
+    def _adopt_stacks(self, other: StateTable, stacks: list[int]) -> dict[int, int]:
+        """Rows of this table for stacks of another."""
+        needed: set[int] = set()
+        pending = list(stacks)
+        while pending:
+            stack = pending.pop()
+            if stack not in needed and stack not in (END_OF_VALUE, BOTTOM):
+                needed.add(stack)
+                pending.extend(_below(other._arena[stack].tolist()))
+        places = {END_OF_VALUE: END_OF_VALUE, BOTTOM: BOTTOM}
+        for stack in sorted(needed):
+            places[stack] = self._move(other._arena[stack].tolist(), places)
+        return places
+
+
+def _below(row: list[int]) -> tuple[int, ...]:
+    """The rows that an arena row stands on."""
+    return (row[A_A], row[A_B]) if row[A_STATE] == EITHER else (row[A_PARENT],)

@@ -35,6 +35,9 @@ from structgen.automata.kernels import (
 from structgen.automata.program import ProgramArrays
 from structgen.tokens.trie import BYTE, DEPTH, END, TOKEN
 
+MAX_UNITS = 0xFFFF
+"""Units that one token can take at most, as profiles count them."""
+
 
 @inlined
 def _refused(program: ProgramArrays, threads: IntArray, low: int, high: int, byte: int) -> bool:
@@ -149,7 +152,7 @@ def profile(
     """Walk the whole trie inside one frame without calls, from `state` with endless room.
 
     Writes to `tokens` the node tokens that stay inside, to `codes` the state they lead to and the
-    units they take (`state - base << 10 | units`), and to `exits` (node, units) where the frame
+    units they take (`state - base << 16 | units`), and to `exits` (node, units) where the frame
     returns. Returns their numbers, or (FULL, FULL).
     """
     n_tokens, n_exits = 0, 0
@@ -181,7 +184,7 @@ def profile(
         if alive and trie[node, TOKEN] >= 0:
             units = NO_LIMIT - 1 - threads[high, T_B]
             tokens[n_tokens] = trie[node, TOKEN]
-            codes[n_tokens] = (inside - base) << 10 | min(units, 1023)
+            codes[n_tokens] = (inside - base) << 16 | min(units, MAX_UNITS)
             n_tokens += 1
         node += 1
     return n_tokens, n_exits
@@ -207,12 +210,12 @@ def fill_from_profile(
     worst = 0
     watched = len(plan[0]) > 0
     for i in range(len(tokens)):
-        units = long(codes[i]) & 1023
+        units = long(codes[i]) & MAX_UNITS
         if units > room:
             continue
         if watched:
             after = state_cost(
-                program, plan, base + long(codes[i] >> 10), max(need - units, 0), long(0)
+                program, plan, base + long(codes[i] >> 16), max(need - units, 0), long(0)
             )
             if after >= UNREACHABLE or (most >= 0 and after > most):
                 continue
