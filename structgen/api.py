@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from pydantic import BaseModel
 
@@ -39,6 +39,7 @@ def default_lm() -> HFModel:
         return _default[0]
 
 
+@overload
 def generate(
     schema: type[T],
     prompt: Prompt,
@@ -54,7 +55,40 @@ def generate(
     layout: Layout = "spaced",
     require_all: bool = False,
     schema_prompt: SchemaPrompt = True,
-) -> T:
+) -> T: ...
+@overload
+def generate(
+    schema: Any,
+    prompt: Prompt,
+    *,
+    lm: LanguageModel | None = None,
+    max_new_tokens: int = MAX_NEW_TOKENS,
+    do_sample: bool = False,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    min_p: float | None = None,
+    seed: int | None = None,
+    layout: Layout = "spaced",
+    require_all: bool = False,
+    schema_prompt: SchemaPrompt = True,
+) -> Any: ...
+def generate(
+    schema: Any,
+    prompt: Prompt,
+    *,
+    lm: LanguageModel | None = None,
+    max_new_tokens: int = MAX_NEW_TOKENS,
+    do_sample: bool = False,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    min_p: float | None = None,
+    seed: int | None = None,
+    layout: Layout = "spaced",
+    require_all: bool = False,
+    schema_prompt: SchemaPrompt = True,
+) -> Any:
     """Generate one value of a type; keep a `Generator` to generate many.
 
     Example: `generate(Triage, "My card was charged twice.") -> Triage(...)`
@@ -73,7 +107,7 @@ def generate(
         check_max_new_tokens(max_new_tokens)
         Sampling(do_sample, temperature, top_k, top_p, min_p, seed)
         lm = default_lm()
-    generator = Generator[T](
+    generator = Generator[Any](
         schema,
         lm,
         max_new_tokens=max_new_tokens,

@@ -17,8 +17,10 @@ import re
 import struct
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any, cast
 
 import numpy as np
@@ -49,6 +51,9 @@ _DAMAGE = (
     RuntimeError,
     MemoryError,
     struct.error,
+    SyntaxError,  # numpy evaluates an array's header
+    TokenError,
+    zlib.error,
 )
 
 

@@ -160,15 +160,17 @@ class Compiler:
 
     def __init__(self, capacity: int = 256, n_vocabularies: int = 8) -> None:
         self._lock = threading.RLock()
-        self._by_type = _Recent[tuple[type, str, Options], CompiledSchema[Any]](capacity)
-        self._by_content = _Recent[tuple[str, str], CompiledSchema[Any]](capacity)
+        self._by_type = _Recent[tuple[type, int, Options], CompiledSchema[Any]](capacity)
+        self._by_content = _Recent[tuple[str, int], CompiledSchema[Any]](capacity)
         self._profiles = _Recent[str, ProfileCache](n_vocabularies)
 
     def compile(self, source: Any, vocabulary: Vocabulary, options: Options) -> CompiledSchema[Any]:
         """The compiled schema, from memory where it is known."""
         if not isinstance(source, type):
             return self._by_schema(source, vocabulary, options)
-        key = (source, vocabulary.fingerprint, options)
+        # By identity: vocabularies with the same bytes can have different encoders. The compiled
+        # schema holds its vocabulary, so the identity is not given away while the entry lives.
+        key = (source, id(vocabulary), options)
         with self._lock:
             compiled = self._by_type.get(key)
             if compiled is None or not compiled.is_current(source):
@@ -197,7 +199,7 @@ class Compiler:
         if impossible:
             raise UnsatisfiableSchemaError(impossible, schema=loaded.schema.title)
         digest = fingerprint(loaded.schema, options)
-        key = (digest, vocabulary.fingerprint)
+        key = (digest, id(vocabulary))
         with self._lock:
             same = self._by_content.get(key)
             if same is not None:
@@ -251,7 +253,7 @@ def compile(
             f"vocabulary must be a structgen.Vocabulary, got {type(vocabulary).__name__}; use "
             "Vocabulary.from_tokenizer(tokenizer)"
         )
-    options = Options(layout, require_all, limits or Limits())
+    options = Options(layout, require_all, Limits() if limits is None else limits)
     return _COMPILER.compile(schema, vocabulary, options)
 
 

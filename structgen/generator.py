@@ -15,6 +15,7 @@ from structgen.runtime.lm import LanguageModel
 from structgen.runtime.loop import Finished, Step, decode
 from structgen.runtime.sampling import Sampling
 from structgen.scores import Written, label_scores
+from structgen.tokens.vocabulary import Vocabulary
 
 T = TypeVar("T")
 
@@ -62,6 +63,11 @@ class Generator(Generic[T]):
         started = time.perf_counter()
         self._sampling = Sampling(do_sample, temperature, top_k, top_p, min_p, seed)
         self._max_new_tokens = check_max_new_tokens(max_new_tokens)
+        if not isinstance(getattr(lm, "vocabulary", None), Vocabulary):
+            raise OptionError(
+                f"lm must be a language model, got {lm!r}; use structgen.load(...) for a model's "
+                "id, folder or objects"
+            )
         self._lm = lm
         self._compiled: CompiledSchema[T] = compile_schema(
             schema, lm.vocabulary, layout=layout, require_all=require_all, limits=limits

@@ -9,6 +9,9 @@ from structgen.errors import OptionError
 
 Layout = Literal["spaced", "compact", "flexible"]
 
+DEEPEST = 180
+"""Nesting that Pydantic's JSON parser accepts with a margin."""
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -19,14 +22,23 @@ class Limits:
     max_label_bytes: int = 64 * 2**20
     """Text of all labels of one schema."""
     max_depth: int = 64
-    """Nesting of a generated value, unless the schema itself demands more (Pydantic's JSON
-    parser stops at 200)."""
+    """Nesting of a generated value, unless the schema itself demands more; at most 180, since
+    Pydantic's JSON parser stops at 200."""
     max_whitespace: int = 32
     """Consecutive blanks and newlines in the layout `flexible`."""
     cache_bytes: int = 64 * 2**20
     """Masks kept by one compiled schema; beyond it they are dropped and computed again."""
     max_threads: int = 4096
     """Alternatives of an ambiguous schema that are followed at once."""
+
+    def __post_init__(self) -> None:
+        for limit in fields(self):
+            value: object = getattr(self, limit.name)
+            most = DEEPEST if limit.name == "max_depth" else 2**40
+            if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
+                raise OptionError(
+                    f"Limits.{limit.name}={value!r} must be a whole number from 1 to {most}"
+                )
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +58,7 @@ class Options:
     def __post_init__(self) -> None:
         if self.layout not in get_args(Layout):
             raise OptionError(f"layout={self.layout!r} is unknown; use one of {get_args(Layout)}")
-        for limit in fields(self.limits):
-            value: object = getattr(self.limits, limit.name)
-            if not isinstance(value, int) or value < 1:
-                raise OptionError(f"limit {limit.name}={value!r} must be a whole number above 0")
+        if not isinstance(self.require_all, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise OptionError(f"require_all={self.require_all!r} must be True or False")
+        if not isinstance(self.limits, Limits):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise OptionError(f"limits={self.limits!r} must be a structgen.Limits")

@@ -24,7 +24,10 @@ def schema_text(schema: Schema, schema_prompt: SchemaPrompt) -> str:
     if schema_prompt is False:
         return ""
     if callable(schema_prompt):
-        return schema_prompt(describe(schema))
+        text = schema_prompt(describe(schema))
+        if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]  # untyped
+            raise OptionError(f"the schema_prompt function returned {text!r}, which is no text")
+        return text
     wording = WORDING if schema_prompt is True else schema_prompt
     if not isinstance(wording, str):  # pyright: ignore[reportUnnecessaryIsInstance]  # untyped callers
         raise OptionError(
@@ -52,6 +55,7 @@ def check_prompt(prompt: object) -> None:
         OptionError: messages without `role` or `content`.
     """
     if isinstance(prompt, str):
+        _check_text(prompt, "the prompt")
         return
     if isinstance(prompt, bytes | bytearray):
         try:
@@ -71,3 +75,11 @@ def check_prompt(prompt: object) -> None:
             )
         if not isinstance(message["content"], str):
             raise InvalidTextError(f"the content of message {index} of the prompt is not text")
+        _check_text(message["content"], f"message {index} of the prompt")
+
+
+def _check_text(text: str, what: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidTextError(f"{what} is not valid Unicode text: {error}") from error

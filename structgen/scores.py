@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -56,7 +56,10 @@ def _deciding_bytes(label: bytes, labels: Labels) -> int:
     """
     quoted = label.startswith(b'"')
     stem = label[:-1] if quoted else label
-    is_prefix = any(text.startswith(stem) and text != label for text in labels.texts)
+    # Labels with the same stem are neighbours, since they are sorted.
+    at = bisect_left(labels.texts, stem)
+    neighbours = labels.texts[at : at + 2]
+    is_prefix = any(text.startswith(stem) and text != label for text in neighbours)
     return len(stem) + is_prefix
 
 
@@ -66,9 +69,14 @@ def _labels_in(schema: Schema, text: str) -> Iterator[tuple[str, Labels, int, in
     for path, keys, start, end in scalars(text):
         scalar = data[start:end]
         for node in _at(schema, keys):
-            if isinstance(node, Labels) and node.texts != (b"null",) and scalar in node.texts:
+            if isinstance(node, Labels) and node.texts != (b"null",) and _has(node, scalar):
                 yield path, node, start, end
                 break
+
+
+def _has(labels: Labels, text: bytes) -> bool:
+    at = bisect_left(labels.texts, text)
+    return at < len(labels.texts) and labels.texts[at] == text
 
 
 def _at(schema: Schema, keys: tuple[str | int, ...]) -> list[Node]:

@@ -187,13 +187,15 @@ def state_cost(program: ProgramArrays, plan: Plan, state: int, a: int, b: int) -
 def _fits(
     program: ProgramArrays, plan: Plan, arena: IntArray, state: int, a: int, stack: int
 ) -> bool:
-    """Whether the frame can be left at all, and within the allowed nesting."""
+    """Whether the frame can be left within the allowed nesting.
+
+    Whether the vocabulary can write its way out is asked only where a token ends: in the middle of
+    a token there may be no other way on.
+    """
     cost, _, limits = plan
     if program[0][state, FLAGS] & LABEL:
         return arena[stack, A_DEPTH] <= limits[0]
     layer = 1 if a > 0 else 0
-    if cost[state, layer] >= UNREACHABLE:
-        return False
     return arena[stack, A_DEPTH] + cost[state, layer + 2] <= limits[0]
 
 

@@ -7,7 +7,6 @@ where the root returns.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -193,9 +192,3 @@ def _label_pool(
             f"{limits.max_label_bytes}; shorten them, or raise the limit"
         )
     return np.frombuffer(b"".join(texts), np.uint8).copy(), starts
-
-
-def describe_state(program: Program, state: int) -> str:
-    """`object+12`: for messages and debugging."""
-    index = bisect_right(program.bases, state) - 1
-    return f"{program.frames[index].name}+{state - program.bases[index]}"

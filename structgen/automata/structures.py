@@ -8,9 +8,12 @@ from dataclasses import dataclass
 from functools import cache
 
 from structgen.automata.frames import COUNT, END, ROOM, Call, Frame, FrameBuilder
+from structgen.errors import LimitError
 from structgen.options import Layout
 
 UNIT = ROOM | COUNT
+MOST_CHOICES = 500_000
+"""Pairs of a place in an object and an optional property that may come there."""
 BLANKS = "blanks"
 """Key of the frame of optional whitespace."""
 
@@ -123,6 +126,19 @@ def object_frame(slots: Sequence[Slot], extra: Extra | None, punctuation: Punctu
     return _ObjectBuilder(slots, extra, punctuation).build()
 
 
+def _check_choices(slots: Sequence[Slot]) -> None:
+    """Refuse an object whose choices of a next key would be too many (quadratic in a row)."""
+    choices, in_a_row = 0, 0
+    for slot in slots:
+        in_a_row = 0 if slot.required else in_a_row + 1
+        choices += in_a_row
+    if choices > MOST_CHOICES:
+        raise LimitError(
+            f"an object with {len(slots)} properties leaves {choices} choices of a next key, more "
+            f"than {MOST_CHOICES}; make properties required (require_all=True) or group them"
+        )
+
+
 class _ObjectBuilder:
     """Lays the properties out one after another, so that required ones are plain chains.
 
@@ -133,6 +149,7 @@ class _ObjectBuilder:
     def __init__(
         self, slots: Sequence[Slot], extra: Extra | None, punctuation: Punctuation
     ) -> None:
+        _check_choices(slots)
         self._slots = slots
         self._extra = extra
         self._punctuation = punctuation

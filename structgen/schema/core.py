@@ -264,9 +264,11 @@ def _list(reader: _Reader, core: Core, path: str) -> Node:
 def _dict(reader: _Reader, core: Core, path: str) -> Node:
     _check_keys(reader, core, path, ("keys_schema", "values_schema"))
     key_core = core.get("keys_schema") or {"type": "any"}
+    key: Node | None = None
     if key_core["type"] == "any":
-        key_core = {"type": "str"}  # all keys of a JSON object are strings
-    key = _node(reader, key_core, f"{path}.<key>") if key_core["type"] == "str" else None
+        key = String()  # all keys of a JSON object are strings
+    elif key_core["type"] == "str":
+        key = _node(reader, key_core, f"{path}.<key>")
     if isinstance(key, Never):
         return key
     if not isinstance(key, String):
@@ -363,13 +365,14 @@ def _model_fields(reader: _Reader, core: Core, path: str) -> Node:
 
 def _field_description(reader: _Reader, name: str) -> str:
     described = getattr(reader.owners[-1], "model_fields", {}).get(name) if reader.owners else None
-    return (described.description or "") if described is not None else ""
+    text = (described.description or "") if described is not None else ""
+    return text.encode(errors="replace").decode()  # a lone surrogate would spoil the prompt
 
 
 def _docstring(reader: _Reader) -> str:
     """The model's own docstring, not one it inherits from Pydantic."""
     doc = vars(reader.owners[-1]).get("__doc__") if reader.owners else None
-    return inspect.cleandoc(doc) if doc else ""
+    return inspect.cleandoc(doc).encode(errors="replace").decode() if doc else ""
 
 
 def _key(reader: _Reader, name: str, model_field: Core, path: str) -> str:

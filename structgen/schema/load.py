@@ -61,7 +61,7 @@ def _title(source: Any) -> str:
         return _title(get_args(source)[0])
     try:
         return str(source).replace("typing.", "")[:80]
-    except RecursionError:
+    except (RecursionError, ValueError):  # too deep, or an integer of too many digits
         return "the type"
 
 
@@ -74,6 +74,6 @@ def _adapter(source: Any, title: str) -> TypeAdapter[Any]:
         return adapter
     except RecursionError as error:
         raise LimitError(f"{title} is nested too deeply to be read; flatten it") from error
-    except (PydanticUserError, CoreSchemaError, NameError, TypeError) as error:
+    except (PydanticUserError, CoreSchemaError, NameError, TypeError, AttributeError) as error:
         fault = Fault("$", f"Pydantic cannot build a schema for it: {error}")
         raise UnsupportedSchemaError([fault], schema=title) from error

@@ -12,12 +12,9 @@ from structgen.automata.frames import CHAIN, CLASSES, FLAGS, LABEL, ROW, WIDE, I
 from structgen.automata.kernels import Plan
 from structgen.automata.program import Program, ProgramArrays
 from structgen.errors import LimitError, VocabularyError
-from structgen.options import Limits
+from structgen.options import DEEPEST, Limits
 from structgen.tokens import distances
 from structgen.tokens.vocabulary import Vocabulary
-
-DEEPEST = 180
-"""Nesting that Pydantic's JSON parser accepts with a margin (it stops at 200)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
+from typing import SupportsIndex, cast
 
 import numpy as np
 
@@ -88,10 +90,14 @@ class Session:
 
     def fill_mask(self, row: IntArray) -> None:
         """Write the mask to `row`, int32[n_words] (32 tokens a word), on the caller's memory."""
-        row[:] = self.mask()
+        mask = self.mask()
+        if row.shape != mask.shape or row.dtype != mask.dtype:
+            raise _wrong_rows(row, mask.shape)
+        row[:] = mask
 
     def allows(self, token_id: int) -> bool:
         """Whether `advance(token_id)` would succeed."""
+        token_id = _token_id(token_id)
         if not 0 <= token_id < self._vocabulary.width:
             return False
         return bool(int(self.mask()[token_id >> 5]) >> (token_id & 31) & 1)
@@ -102,6 +108,8 @@ class Session:
         Raises:
             IllegalTokenError: the token is not allowed; the session is unchanged.
         """
+        if type(token_id) is not int:
+            token_id = _token_id(token_id)
         if self._max_tokens is not None and not self.allows(token_id):
             raise self._illegal(token_id)
         after = None if self._ended else self._state.next.get(token_id)
@@ -161,6 +169,7 @@ class Session:
     def rollback(self, n_tokens: int) -> None:
         """Take back the last tokens; an end token counts as one of them."""
         available = len(self._trail) + self._ended
+        n_tokens = _index(n_tokens, "rollback takes")
         if not 0 <= n_tokens <= available:
             raise OptionError(f"rollback({n_tokens}): {available} tokens were taken")
         if n_tokens and self._ended:
@@ -192,11 +201,33 @@ class Session:
 
 def fill_masks(sessions: Sequence[Session], out: IntArray) -> None:
     """Write each session's mask to its row of `out`, int32[B, n_words]."""
+    if len(out) != len(sessions):
+        raise OptionError(f"got {len(sessions)} sessions and {len(out)} rows; match them")
     for row, session in zip(out, sessions, strict=True):
-        row[:] = session.mask()
+        session.fill_mask(row)
+
+
+def _index(value: object, what: str) -> int:
+    """A whole number, Python's or numpy's."""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise OptionError(f"{what} a whole number, got {value!r}")
+    return operator.index(cast(SupportsIndex, value))
+
+
+def _token_id(value: object) -> int:
+    return _index(value, "a token id is")
+
+
+def _wrong_rows(row: IntArray, shape: tuple[int, ...]) -> OptionError:
+    return OptionError(
+        f"a mask's row is int32 of shape {shape}, got {row.dtype} of shape {row.shape}"
+    )
 
 
 def check_budget(max_tokens: int | None, needed: int, schema: str) -> None:
     """Raise BudgetError where the shortest value does not fit."""
-    if max_tokens is not None and max_tokens < needed:
+    if max_tokens is None:
+        return
+    max_tokens = _index(max_tokens, "max_tokens is")
+    if max_tokens < needed:
         raise BudgetError(max_tokens, needed, schema=schema)

@@ -282,6 +282,7 @@ def _save(vocabulary: Vocabulary, key: str, settings: dict[str, Any]) -> None:
     header = {
         "eos": vocabulary.eos_token_ids,
         "fingerprint": vocabulary.fingerprint,
+        "trie": _trie_digest(vocabulary.trie),
         "family": vocabulary.family,
         "normalizer": vocabulary.normalizer,
         "settings": settings,
@@ -290,13 +291,28 @@ def _save(vocabulary: Vocabulary, key: str, settings: dict[str, Any]) -> None:
 
 
 def _load(data: TokenizerData, key: str) -> Vocabulary | None:
-    """The vocabulary kept under `key`; the container has already been checked for damage."""
+    """The vocabulary kept under `key`, unless the entry does not fit together."""
     found = load_arrays(_KIND, key)
     if found is None:
         return None
     arrays, header = found
-    trie = ByteTrie(arrays["nodes"], arrays["same_bytes"])
-    encoder = make_encoder(data, header["settings"])
-    origin = _Origin(header["family"], header["normalizer"], encoder)
-    eos = tuple(header["eos"])
-    return _assemble(arrays["blob"], arrays["starts"], trie, eos, header["fingerprint"], origin)
+    try:
+        trie = ByteTrie(arrays["nodes"], arrays["same_bytes"])
+        blob, starts, eos = arrays["blob"], arrays["starts"], tuple(header["eos"])
+        if _fingerprint(blob, starts, eos) != header["fingerprint"]:
+            raise ValueError("its tokens are not those it was made of")
+        if _trie_digest(trie) != header["trie"]:
+            raise ValueError("its trie is not the one it was saved with")
+        encoder = make_encoder(data, header["settings"])
+        origin = _Origin(header["family"], header["normalizer"], encoder)
+        return _assemble(blob, starts, trie, eos, header["fingerprint"], origin)
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        logger.warning("ignoring the cached vocabulary %s: %r", key, error)
+        return None
+
+
+def _trie_digest(trie: ByteTrie) -> str:
+    digest = hashlib.sha256(repr((trie.nodes.shape, trie.nodes.dtype.str)).encode())
+    digest.update(trie.nodes.tobytes())
+    digest.update(trie.same_bytes.astype("<i4").tobytes())
+    return digest.hexdigest()

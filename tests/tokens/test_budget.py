@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from structgen.compiler import compile  # noqa: A004
-from structgen.errors import BudgetError, IllegalTokenError
+from structgen.errors import BudgetError, IllegalTokenError, VocabularyError
 from structgen.options import Limits, Options
 from structgen.tokens.session import Session
 from structgen.tokens.vocabulary import Vocabulary
@@ -227,3 +227,24 @@ def test_deep_walks_never_end_dead(seed):
         compiled.validate(text)
     oracle = Oracle(compiled.schema, Options(layout, limits=limits))
     assert oracle.is_value(text)
+
+
+def test_vocabularies_that_lack_bytes_have_no_dead_ends() -> None:
+    """Only what no token can write is lost: all other values can still be finished."""
+    rng = random.Random(5)
+    longer = [b'{"', b'": ', b'", "', b"name", b"street", b"true", b"null", b"12", b"},", b"[["]
+    finished = 0
+    for _ in range(150):
+        missing = set(rng.sample(range(256), rng.randint(1, 40))) - set(rng.sample(b'{}[]",: ', 6))
+        tokens = [bytes([byte]) if byte not in missing else None for byte in range(256)]
+        vocabulary = Vocabulary.from_bytes([*tokens, *longer], eos_token_ids=300, width=301)
+        name = rng.choice(["nested", "tagged", "tree", "literal texts", "bounded list", "dict"])
+        try:
+            compiled = compile(ZOO[name], vocabulary)
+        except VocabularyError:
+            continue
+        for budget in (compiled.min_tokens, compiled.min_tokens + 9):
+            text, _ = generate(compiled.session, vocabulary, rng, budget)
+            compiled.validate(text)
+            finished += 1
+    assert finished > 50

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from structgen.compiler import CompiledSchema, compile
+from structgen.compiler import CompiledSchema, compile  # noqa: A004
 from structgen.testing import small_vocabulary
 from structgen.tokens.session import Session
 from structgen.tokens.vocabulary import Vocabulary
