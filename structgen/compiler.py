@@ -160,17 +160,15 @@ class Compiler:
 
     def __init__(self, capacity: int = 256, n_vocabularies: int = 8) -> None:
         self._lock = threading.RLock()
-        self._by_type = _Recent[tuple[type, int, Options], CompiledSchema[Any]](capacity)
-        self._by_content = _Recent[tuple[str, int], CompiledSchema[Any]](capacity)
+        self._by_type = _Recent[tuple[type, str, Options], CompiledSchema[Any]](capacity)
+        self._by_content = _Recent[tuple[str, str], CompiledSchema[Any]](capacity)
         self._profiles = _Recent[str, ProfileCache](n_vocabularies)
 
     def compile(self, source: Any, vocabulary: Vocabulary, options: Options) -> CompiledSchema[Any]:
         """The compiled schema, from memory where it is known."""
         if not isinstance(source, type):
             return self._by_schema(source, vocabulary, options)
-        # By identity: vocabularies with the same bytes can have different encoders. The compiled
-        # schema holds its vocabulary, so the identity is not given away while the entry lives.
-        key = (source, id(vocabulary), options)
+        key = (source, vocabulary.fingerprint + vocabulary.encoder_id, options)
         with self._lock:
             compiled = self._by_type.get(key)
             if compiled is None or not compiled.is_current(source):
@@ -199,7 +197,7 @@ class Compiler:
         if impossible:
             raise UnsatisfiableSchemaError(impossible, schema=loaded.schema.title)
         digest = fingerprint(loaded.schema, options)
-        key = (digest, id(vocabulary))
+        key = (digest, vocabulary.fingerprint + vocabulary.encoder_id)
         with self._lock:
             same = self._by_content.get(key)
             if same is not None:

@@ -427,7 +427,7 @@ def test_unknown_layouts(layout):
 @pytest.mark.parametrize("value", [0, -1, 1.5, "many", None])
 @pytest.mark.parametrize("limit", ["max_states", "max_depth", "cache_bytes", "max_threads"])
 def test_bad_limits(limit, value):
-    with pytest.raises(OptionError, match=f"limit {limit}={value!r} must be a whole number"):
+    with pytest.raises(OptionError, match=rf"Limits\.{limit}={value!r} must be a whole number"):
         compile(int, BYTES, limits=Limits(**{limit: value}))
 
 

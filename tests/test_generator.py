@@ -18,7 +18,6 @@ from structgen.errors import (
     ValidationFailedError,
 )
 from structgen.generator import Generator
-from structgen.options import Limits
 from structgen.results import Generation
 from structgen.testing import RandomLM, ScriptedLM, byte_vocabulary, small_vocabulary
 
@@ -279,7 +278,7 @@ def test_a_model_without_finite_logits_is_told_apart(vocabulary):
         ({"seed": -1}, "seed=-1"),
         ({"layout": "pretty"}, "layout='pretty'"),
         ({"schema_prompt": 3}, "schema_prompt=3"),
-        ({"limits": Limits(max_depth=0)}, "max_depth=0"),
+        ({"limits": {"max_depth": 3}}, "must be a structgen.Limits"),
     ],
 )
 def test_an_option_out_of_range_is_refused(vocabulary, options, message):

@@ -64,6 +64,8 @@ class Vocabulary:
     """How the tokenizer would continue with this text: ids whose bytes are exactly the text's
     UTF-8, no special tokens, no space in front. Raises `VocabularyError` where the tokenizer has
     no tokens for the text, `InvalidTextError` for a lone surrogate. None if unknown."""
+    encoder_id: str = ""
+    """Tells encoders apart, since vocabularies with the same bytes can have different ones."""
 
     @classmethod
     def from_tokenizer(
@@ -106,7 +108,8 @@ class Vocabulary:
         eos = as_ids(eos_token_ids)
         if width is None:
             width = max(len(tokens), *(token_id + 1 for token_id in eos), 1)
-        return _build(tokens, eos, width, _Origin("bytes", None, encode))
+        encoder_id = "" if encode is None else f"function {id(encode)}"
+        return _build(tokens, eos, width, _Origin("bytes", None, encode, encoder_id))
 
     @property
     def n_words(self) -> int:
@@ -157,6 +160,7 @@ class _Origin:
     family: str
     normalizer: str | None
     encoder: Encoder | None
+    encoder_id: str
 
 
 def _check_eos(eos: tuple[int, ...], width: int | None) -> None:
@@ -184,7 +188,7 @@ def _read(
     """Interpret the tokenizer, and keep the result under `key`."""
     table = read_tokens(data)
     encoder = make_encoder(data, table.settings)
-    origin = _Origin(table.family, table.normalizer, encoder)
+    origin = _Origin(table.family, table.normalizer, encoder, data.digest)
     width = len(table.tokens) if width is None else width
     vocabulary = _build(table.tokens, eos, width, origin)
     if key is not None:
@@ -248,6 +252,7 @@ def _assemble(
         family=origin.family,
         normalizer=origin.normalizer,
         encode=None if encoder is None else _checked(encoder, blob, starts),
+        encoder_id=origin.encoder_id,
     )
 
 
@@ -304,7 +309,7 @@ def _load(data: TokenizerData, key: str) -> Vocabulary | None:
         if _trie_digest(trie) != header["trie"]:
             raise ValueError("its trie is not the one it was saved with")
         encoder = make_encoder(data, header["settings"])
-        origin = _Origin(header["family"], header["normalizer"], encoder)
+        origin = _Origin(header["family"], header["normalizer"], encoder, data.digest)
         return _assemble(blob, starts, trie, eos, header["fingerprint"], origin)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         logger.warning("ignoring the cached vocabulary %s: %r", key, error)

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from structgen.errors import IllegalTokenError
-from structgen.options import Options
+from structgen.options import Limits, Options
 from structgen.schema.load import load_schema
-from structgen.schema.nodes import Schema
+from structgen.schema.nodes import Array, Integer, Schema, String
 from structgen.tokens.session import Session
 from structgen.tokens.vocabulary import Vocabulary
 from tests import strategies
@@ -167,6 +167,50 @@ def test_complete_says_that_nothing_can_follow(schema, options, seed):
         session.advance(byte)
     assert session.complete == (not Oracle(schema, options).can_go_on(text))
     assert (allowed(session) == [257]) == session.complete
+
+
+REPEATING = Vocabulary.from_bytes(
+    [bytes([byte]) for byte in range(256)]
+    + [b"a" * n for n in range(2, 8)]
+    + [b" " * n for n in range(2, 8)]
+    + [b",".join([b"1"] * n) for n in range(2, 5)]
+    + [b",1" * n for n in range(1, 4)]
+    + [b"aaaaaa]", b'aaaaa"]', b'a"', b"1,1,1]"],
+    eos_token_ids=300,
+)
+
+
+@pytest.mark.parametrize("low", [0, 3, 9])
+@pytest.mark.parametrize("more", [0, 1, 2, 5, 6, 7, 8, 9, 10])
+@pytest.mark.parametrize(
+    ("make", "start", "unit", "options"),
+    [
+        (lambda low, high: Array(String(low, high)), b'["', b"a", Options()),
+        (lambda low, high: Array(Integer(), low, high), b"[", b"1,", Options("compact")),
+        (lambda low, high: Array(Array(Integer(), low, high)), b"[[", b"1,", Options("compact")),
+        (
+            lambda low, high: Array(Integer()),
+            b"[",
+            b" ",
+            Options("flexible", limits=Limits(max_whitespace=8)),
+        ),
+    ],
+    ids=["characters", "items", "items inside", "blanks"],
+)
+def test_masks_near_the_bounds_of_a_count(make, start, unit, options, low, more):
+    """Tokens that hold many counted units, where fewer and fewer of them may come."""
+    schema = Schema(make(low, low + more), {})
+    oracle = Oracle(schema, options)
+    session = compile_nodes(schema, REPEATING, options).session()
+    text = b""
+    ids = sorted({*b'a1 ,]["', *range(256, REPEATING.width)})
+    path = (start + unit * 24)[:40]
+    for byte in path:
+        assert_mask_is_exact(session, text, REPEATING, oracle, ids)
+        if not session.allows(byte):
+            break
+        session.advance(byte)
+        text += bytes([byte])
 
 
 @pytest.mark.parametrize(

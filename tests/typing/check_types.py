@@ -50,6 +50,6 @@ def a_result_is_covariant(result: sg.Generation[Triage]) -> sg.Generation[BaseMo
 
 def mistakes_are_found(lm: sg.LanguageModel) -> None:
     sg.generate(Triage, "Hello", temperatur=0.5)  # pyright: ignore[reportCallIssue]
-    sg.generate(Triage, "Hello", layout="pretty")  # pyright: ignore[reportCallIssue]
-    sg.generate(Triage, 3)  # pyright: ignore[reportCallIssue]
+    sg.generate(Triage, "Hello", layout="pretty")  # pyright: ignore[reportCallIssue, reportArgumentType]
+    sg.generate(Triage, 3)  # pyright: ignore[reportCallIssue, reportArgumentType]
     sg.Generator(Triage, lm).run("Hello").value = Triage(sure=True)  # pyright: ignore[reportAttributeAccessIssue]
