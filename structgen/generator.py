@@ -60,7 +60,6 @@ class Generator(Generic[T]):
         schema_prompt: SchemaPrompt = True,
         limits: Limits | None = None,
     ) -> None:
-        started = time.perf_counter()
         self._sampling = Sampling(do_sample, temperature, top_k, top_p, min_p, seed)
         self._max_new_tokens = check_max_new_tokens(max_new_tokens)
         if not isinstance(getattr(lm, "vocabulary", None), Vocabulary):
@@ -74,7 +73,6 @@ class Generator(Generic[T]):
         )
         self._addition = schema_text(self._compiled.schema, schema_prompt)
         self._compiled.session(self._max_new_tokens)  # too small a budget shows right here
-        self._compile_s = time.perf_counter() - started
 
     def __repr__(self) -> str:
         return f"<Generator {self._compiled.title} on {self._lm.name}>"
@@ -165,7 +163,7 @@ class Generator(Generic[T]):
                 total_s=time.perf_counter() - started,
                 forward_s=end.forward_s,
                 mask_s=end.mask_s,
-                first_mask_s=self._compile_s + before_decoding_s + end.first_mask_s,
+                first_mask_s=before_decoding_s + end.first_mask_s,
             ),
             labels=label_scores(self._compiled.schema, text, written),
         )

@@ -38,7 +38,8 @@ class Timings:
     mask_s: float
     """Computing and applying masks and advancing the automaton."""
     first_mask_s: float
-    """From the call to the first mask: compilation (or its cache hit) included."""
+    """From the call to the first mask, without the model's own time and without compilation, which
+    `Generator` does when it is made."""
 
 
 @dataclass(frozen=True, slots=True)
