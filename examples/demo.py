@@ -22,7 +22,7 @@ QUESTION = (
 )
 
 
-@sg.structured
+@sg.structured(ignore=["descriptions", "way-out"])
 class Triage(BaseModel):
     """Sort a customer's message."""
 

@@ -17,7 +17,7 @@ class Home(BaseModel):
     country: Literal["Portugal", "Spain", "France", "another one"]
 
 
-@sg.structured
+@sg.structured(ignore=["descriptions"])
 class Person(BaseModel):
     name: str = Field(min_length=1, max_length=40)
     age: int = Field(ge=0, le=120)

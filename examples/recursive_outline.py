@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 import structgen as sg
 
 
-@sg.structured
+@sg.structured(ignore=["descriptions"])
 class Section(BaseModel):
     """A section of a document and its subsections."""
 

@@ -25,7 +25,12 @@ if TYPE_CHECKING:
     from structgen.errors import SchemaError as SchemaError
     from structgen.errors import StructgenError as StructgenError
     from structgen.errors import ValidationFailedError as ValidationFailedError
+    from structgen.explanation import Explanation as Explanation
+    from structgen.explanation import explain as explain
     from structgen.generator import Generator as Generator
+    from structgen.linter import DesignWarning as DesignWarning
+    from structgen.linter import Finding as Finding
+    from structgen.linter import lint as lint
     from structgen.options import Limits as Limits
     from structgen.results import Generation as Generation
     from structgen.results import LabelScore as LabelScore
@@ -50,7 +55,9 @@ _HOMES = {
         "StructgenError",
         "ValidationFailedError",
     ),
+    "structgen.explanation": ("Explanation", "explain"),
     "structgen.generator": ("Generator",),
+    "structgen.linter": ("DesignWarning", "Finding", "lint"),
     "structgen.options": ("Limits",),
     "structgen.results": ("Generation", "LabelScore", "Timings", "Usage"),
     "structgen.runtime.hf": ("HFModel", "load"),

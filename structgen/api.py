@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import threading
+import warnings
+from collections.abc import Callable, Collection
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from pydantic import BaseModel
 
 from structgen.errors import OptionError
 from structgen.generator import MAX_NEW_TOKENS, Generator, check_max_new_tokens
+from structgen.linter import DesignWarning
+from structgen.linter import lint as lint_schema
 from structgen.options import Layout, Options
 from structgen.prompts import Prompt, SchemaPrompt, check_prompt, schema_text
 from structgen.runtime.lm import LanguageModel
@@ -124,23 +129,52 @@ def generate(
     return generator(prompt)
 
 
-def structured(model: Model) -> Model:
-    """Class decorator: check a Pydantic model where it is written.
+@overload
+def structured(model: Model) -> Model: ...
+
+
+@overload
+def structured(*, ignore: Collection[str] = (), lint: bool = True) -> Callable[[Model], Model]: ...
+
+
+def structured(
+    model: Model | None = None, *, ignore: Collection[str] = (), lint: bool = True
+) -> Model | Callable[[Model], Model]:
+    """Class decorator: check a Pydantic model where it is written, and its design.
 
     The class itself is returned, unchanged. It is compiled at the first use and found again by
     its identity. A model that refers to classes not defined yet is checked at its first use.
+    What the design lint finds is one `DesignWarning` a class.
 
     Example:
         @structured
         class Triage(BaseModel): ...
 
+        @structured(ignore=["SG103"])
+        class Person(BaseModel): ...
+
+    Args:
+        ignore: codes or names of lint rules to leave out, see `structgen.lint`.
+        lint: False for no design lint at all.
+
     Raises:
         SchemaError: a part of the model cannot be enforced; all faults at once.
+        OptionError: it is no Pydantic model, or a rule is unknown.
     """
+    if model is None:
+        return partial(_checked, ignore=ignore, lint=lint, frames=2)
+    return _checked(model, ignore, lint, frames=3)
+
+
+def _checked(model: Model, ignore: Collection[str], lint: bool, frames: int) -> Model:
+    """The model itself; `frames` further out is the code to warn about."""
     if not (isinstance(model, type) and issubclass(model, BaseModel)):  # pyright: ignore[reportUnnecessaryIsInstance]  # untyped callers
         raise OptionError(f"structured is for Pydantic models, got {model!r}")
     if model.__pydantic_complete__:
-        load_schema(model)
+        if not lint:
+            load_schema(model)
+        elif findings := lint_schema(model, ignore=ignore):
+            warnings.warn(DesignWarning(model.__name__, findings), stacklevel=frames)
     return model
 
 

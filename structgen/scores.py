@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from structgen.results import LabelScore
-from structgen.schema.nodes import Array, Labels, Map, Node, Object, Ref, Schema, Union
+from structgen.schema.nodes import Array, Labels, Node, Object, Ref, Schema, Union
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,11 +109,11 @@ def _inside(node: Node, key: str | int) -> Iterator[Node]:
     """The nodes of a member or item."""
     match node:
         case Array():
-            yield node.item
-        case Map():
-            yield node.value
+            known = isinstance(key, int) and key < len(node.prefix)
+            yield node.prefix[key] if known else node.item
         case Object():
-            yield from (prop.node for prop in node.properties if prop.name == key)
+            declared = [prop.node for prop in node.properties if prop.name == key]
+            yield from declared or (extra.value for extra in node.extras)
         case _:
             return
 

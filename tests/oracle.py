@@ -18,7 +18,6 @@ from structgen.schema.nodes import (
     Array,
     Integer,
     Labels,
-    Map,
     Never,
     Node,
     Number,
@@ -28,6 +27,7 @@ from structgen.schema.nodes import (
     Schema,
     String,
     Union,
+    map_of,
 )
 
 NUMBER = re.compile(
@@ -50,7 +50,7 @@ ANY_JSON = Union(
         String(),
         Number(),
         Array(AnyJson()),
-        Map(String(), AnyJson()),
+        map_of(String(), AnyJson()),
     )
 )
 
@@ -316,8 +316,6 @@ class Oracle:
                 )
             case Array():
                 return self._array(node, pos)
-            case Map():
-                return self._map(node, pos)
             case Object():
                 return self._object(node, pos)
             case _:
@@ -405,13 +403,14 @@ class Oracle:
                 closed, stopped = self._literal(positions, b"]")
                 ends |= set(closed)
                 is_open |= stopped
-            if count == node.max_items or not self._can_end(node.item):
+            item = node.prefix[count] if count < len(node.prefix) else node.item
+            if count == node.max_items or not self._can_end(item):
                 break
             if count:
                 positions, stopped = self._comma_gap(positions)
                 is_open |= stopped
             positions, stopped = self._chain(
-                positions, lambda p: self._value(node.item, p), self._gap
+                positions, lambda p, item=item: self._value(item, p), self._gap
             )
             is_open |= stopped
             count += 1
@@ -419,26 +418,6 @@ class Oracle:
 
     def _comma_gap(self, positions: Iterable[int]) -> Step:
         return self._chain(positions, lambda p: self._literal(p, self._comma), self._gap)
-
-    def _map(self, node: Map, pos: int) -> Match:
-        positions, is_open = self._chain([pos], lambda p: self._literal(p, b"{"), self._gap)
-        ends: set[int] = set()
-        first = True
-        while positions:
-            closed, stopped = self._literal(positions, b"}")
-            ends |= set(closed)
-            is_open |= stopped
-            if not self._can_end(node.value):
-                break
-            if not first:
-                positions, stopped = self._comma_gap(positions)
-                is_open |= stopped
-            positions, stopped = self._member(
-                positions, lambda p: self._value(node.key, p), node.value
-            )
-            is_open |= stopped
-            first = False
-        return Match(frozenset(ends), is_open)
 
     def _member(
         self, positions: Iterable[int], key: Callable[[Iterable[int]], Step], value: Node
@@ -501,12 +480,18 @@ class Oracle:
                 yield lambda p, name=name: self._literal(p, name), prop.node, index + 1
             if self._is_required(prop):
                 return
-        if may_end and node.extra is not None and self._can_end(node.extra):
+        for extra in node.extras if may_end else ():
             names = {*node.reserved, *(prop.name for prop in node.properties)}
-            yield lambda p: self._other_key(p, names), node.extra, len(node.properties)
+            if self._can_end(extra.value):
+                key = extra.key
+                yield lambda p, key=key: self._key(p, key, names), extra.value, len(node.properties)
 
     def _is_required(self, prop: Property) -> bool:
         return prop.required or self._options.require_all
+
+    def _key(self, positions: Iterable[int], node: Node, names: set[str]) -> Step:
+        """An undeclared key; where it must differ from `names` there is one way to write it."""
+        return self._other_key(positions, names) if names else self._value(node, positions)
 
     def _other_key(self, positions: Iterable[int], names: set[str]) -> Step:
         """A key that is written as `json.dumps` does and is none of `names`."""
@@ -562,7 +547,9 @@ class Oracle:
             case Union():
                 return any(self._can_end(option, finite) for option in node.options)
             case Array():
-                return node.min_items == 0 or self._can_end(node.item, finite)
+                first = all(self._can_end(n, finite) for n in node.prefix[: node.min_items])
+                more = node.min_items > len(node.prefix)
+                return first and (not more or self._can_end(node.item, finite))
             case Object():
                 required = filter(self._is_required, node.properties)
                 return all(self._can_end(prop.node, finite) for prop in required)

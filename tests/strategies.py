@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from structgen.options import Options
 from structgen.schema import nodes
-from structgen.schema.nodes import AnyJson, Map, Node, Object, Property, Ref, Schema, String
+from structgen.schema.nodes import AnyJson, Extra, Node, Object, Property, Ref, Schema, String
 from structgen.tokens.vocabulary import Vocabulary
 from tests.oracle import number_fits
 
@@ -89,13 +89,19 @@ def _ordered(low: Any, high: Any) -> tuple[Any, Any]:
 def _object(draw: st.DrawFn, inner: st.SearchStrategy[Node]) -> Object:
     names = draw(st.lists(st.sampled_from(NAMES), max_size=4, unique=True))
     properties = tuple(Property(name, draw(inner), draw(st.booleans())) for name in names)
-    return Object(properties, draw(st.one_of(st.none(), st.none(), inner)))
+    extra = draw(st.one_of(st.none(), st.none(), inner))
+    return Object(properties, () if extra is None else (Extra(String(), extra),))
 
 
 def _arrays(inner: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
-    return st.tuples(inner, st.integers(0, 3), st.one_of(st.none(), st.integers(0, 3))).map(
+    more = st.one_of(st.none(), st.integers(0, 3))
+    plain = st.tuples(inner, st.integers(0, 3), more).map(
         lambda t: nodes.array(t[0], t[1], None if t[2] is None else t[1] + t[2])
     )
+    prefixed = st.tuples(
+        inner, st.integers(0, 3), more, st.lists(inner, min_size=1, max_size=2)
+    ).map(lambda t: nodes.array(t[0], t[1], None if t[2] is None else t[1] + t[2], t[3]))
+    return st.one_of(plain, prefixed)
 
 
 def _unions(inner: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
@@ -106,7 +112,7 @@ def _nested(leaves: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
     return st.recursive(
         leaves,
         lambda inner: st.one_of(
-            _object(inner), _arrays(inner), _unions(inner), st.builds(Map, strings(), inner)
+            _object(inner), _arrays(inner), _unions(inner), st.builds(nodes.map_of, strings(), inner)
         ),
         max_leaves=6,
     )
@@ -236,12 +242,9 @@ class ValueMaker:
             case nodes.Number():
                 return self._float(node)
             case nodes.Array():
-                return [self._value(node.item, depth - 1) for _ in range(self._count(node, depth))]
-            case nodes.Map():
-                return {
-                    self._value(node.key, 0): self._value(node.value, depth - 1)
-                    for _ in range(rng.randint(0, 2) if depth > 0 else 0)
-                }
+                n = self._count(node, depth)
+                items = (*node.prefix[:n], *[node.item] * (n - len(node.prefix)))
+                return [self._value(item, depth - 1) for item in items]
             case nodes.Object():
                 return self._object(node, depth)
             case nodes.Union():
@@ -250,7 +253,7 @@ class ValueMaker:
                 return self._value(self._schema.definitions[node.name], depth - 1)
             case _:
                 kinds = [String(), nodes.Number(), nodes.Labels((b"null",))]
-                kinds += [nodes.Array(node), Map(String(), node)] if depth > 0 else []
+                kinds += [nodes.Array(node), nodes.map_of(String(), node)] if depth > 0 else []
                 return self._value(rng.choice(kinds), depth - 1)
 
     def _ending(self, options: tuple[Node, ...], depth: int) -> tuple[Node, ...]:
@@ -272,8 +275,9 @@ class ValueMaker:
             wanted = prop.required or self._require_all
             if wanted or (depth > 0 and self._rng.random() < 0.5):
                 value[prop.name] = self._value(prop.node, depth - 1)
-        if node.extra is not None and depth > 0 and self._rng.random() < 0.5:
-            value[self._text(3) + "!"] = self._value(node.extra, depth - 1)
+        for extra in node.extras if depth > 0 and self._rng.random() < 0.5 else ():
+            key = self._value(extra.key, 0) if not node.properties else self._text(3) + "!"
+            value[key] = self._value(extra.value, depth - 1)
         return value
 
     def _text(self, length: int) -> str:

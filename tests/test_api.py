@@ -19,6 +19,9 @@ from structgen.errors import (
 )
 from structgen.testing import RandomLM, ScriptedLM, byte_vocabulary
 
+pytestmark = pytest.mark.filterwarnings("ignore::structgen.linter.DesignWarning")
+"""What the design lint says is tested in `tests/lint`."""
+
 T = TypeVar("T")
 
 
@@ -102,7 +105,7 @@ def test_the_default_model_is_loaded_once(monkeypatch):
     ("schema", "error"),
     [
         (complex, UnsupportedSchemaError),
-        ({"type": "object"}, UnsupportedSchemaError),
+        ({"divisibleBy": 2}, UnsupportedSchemaError),
         (Annotated[int, Field(gt=5, lt=6)], UnsatisfiableSchemaError),
     ],
 )
@@ -160,9 +163,9 @@ def test_structured_complains_where_the_class_is_written():
         class Wrong(BaseModel):
             z: complex
             team: Literal["a"]
-            pattern: str = Field(pattern="^a+$")
+            more: list[complex]
 
-    assert [fault.path for fault in caught.value.faults] == ["$.z", "$.pattern"]
+    assert [fault.path for fault in caught.value.faults] == ["$.z", "$.more[*]"]
     assert "Wrong cannot be compiled" in str(caught.value)
 
 
@@ -222,8 +225,8 @@ def test_check_lists_all_faults_at_once():
     class Wrong(BaseModel):
         a: complex
         b: list[complex]
-        c: dict[int, str]
+        c: dict[str, complex]
 
     with pytest.raises(UnsupportedSchemaError) as caught:
         sg.check(Wrong)
-    assert [fault.path for fault in caught.value.faults] == ["$.a", "$.b[*]", "$.c.<key>"]
+    assert [fault.path for fault in caught.value.faults] == ["$.a", "$.b[*]", "$.c.*"]

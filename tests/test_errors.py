@@ -6,9 +6,7 @@ from __future__ import annotations
 
 import enum
 import random
-import uuid
-from datetime import date, datetime, time, timedelta
-from decimal import Decimal
+from collections.abc import Callable
 from typing import Annotated, Any, Literal, NamedTuple, Union
 
 import pytest
@@ -17,14 +15,11 @@ from hypothesis import strategies as st
 from pydantic import (
     AliasChoices,
     AliasPath,
-    AnyUrl,
     BaseModel,
     ConfigDict,
     Discriminator,
     Field,
-    Json,
     PlainValidator,
-    SecretStr,
     StringConstraints,
     Tag,
     TypeAdapter,
@@ -79,33 +74,14 @@ class Pair(NamedTuple):
 
 
 UNSUPPORTED: list[tuple[Any, str]] = [
-    (datetime, "'datetime' is not supported (use str"),
-    (date, "'date' is not supported (use str"),
-    (time, "'time' is not supported (use str"),
-    (timedelta, "'timedelta' is not supported (use str"),
-    (Decimal, "'decimal' is not supported (use str"),
-    (uuid.UUID, "'uuid' is not supported (use str"),
-    (AnyUrl, "'url' is not supported (use str"),
-    (bytes, "'bytes' is not supported (use str"),
     (complex, "'complex' is not supported"),
-    (set[int], "'set' is not supported (use list)"),
-    (frozenset[int], "'frozenset' is not supported (use list)"),
-    (tuple[int, str], "'tuple' is not supported (use list)"),
-    (Pair, "'named-tuple' (Pair) is not supported (use a BaseModel)"),
-    (Data, "'dataclass' (Data) is not supported (use a BaseModel)"),
-    (SecretStr, "is not supported"),
-    (Json[int], "'json' is not supported"),
+    (Callable[[int], int], "'callable' is not supported"),
     (NoMembers, "(NoMembers) is not supported"),
     (Plain, "the choice (1, 2) has no JSON form"),
     (Literal[b"x"], "the choice b'x' has no JSON form (use a str or an int)"),
-    (Annotated[int, PlainValidator(int)], "'function-plain' is not supported"),
-    (Annotated[str, Field(pattern="a+")], "pattern='a+' of type 'str' cannot be enforced"),
-    (Annotated[int, Field(multiple_of=3)], "multiple_of=3 of type 'int' cannot be enforced"),
-    (Annotated[float, Field(multiple_of=0.5)], "multiple_of=0.5 of type 'float' cannot"),
-    (Annotated[str, StringConstraints(strip_whitespace=True)], "strip_whitespace=True"),
+    (Annotated[int, PlainValidator(int)], "a function decides alone what is valid"),
     (Annotated[str, StringConstraints(to_lower=True)], "to_lower=True of type 'str'"),
-    (Annotated[dict[str, int], Field(min_length=1)], "min_length=1 of type 'dict'"),
-    (Annotated[dict[str, int], Field(max_length=1)], "max_length=1 of type 'dict'"),
+    (Annotated[str, Field(pattern="(")], "pattern"),
 ]
 
 
@@ -132,15 +108,21 @@ def test_unsupported_types_anywhere(source, problem):
     assert all(problem in str(fault) for fault in caught.value.faults)
 
 
-@pytest.mark.parametrize("key", [int, bool, datetime, Literal["a"], float])
+@pytest.mark.parametrize("key", [tuple[int, int], frozenset[str]])
 def test_unsupported_keys(key):
     model = create_model("M", a=(dict[key, int], ...))
     with pytest.raises(UnsupportedSchemaError, match=r"\$\.a\.<key>: keys of type") as caught:
         compile(model, BYTES)
-    assert caught.value.faults[0].advice == "use str"
+    assert caught.value.faults[0].advice.startswith("use str")
 
 
-@pytest.mark.parametrize("setting", ["str_strip_whitespace", "str_to_lower", "str_to_upper"])
+def test_many_free_keys_cannot_be_demanded():
+    source = Annotated[dict[str, int], Field(min_length=3)]
+    with pytest.raises(UnsupportedSchemaError, match="at least 3 properties with free keys"):
+        compile(source, BYTES)
+
+
+@pytest.mark.parametrize("setting", ["str_to_lower", "str_to_upper"])
 def test_settings_that_change_text(setting):
     model = create_model("M", __config__=ConfigDict(**{setting: True}), a=(str, ...), b=(int, ...))
     for source in (model, list[model]):
@@ -154,20 +136,20 @@ def test_settings_that_change_text(setting):
 
 def test_all_faults_are_reported_at_once():
     class Inner(BaseModel):
-        when: datetime
+        odd: complex
 
     class Bad(BaseModel):
-        a: Decimal
+        a: complex
         fine: int
-        b: Annotated[str, Field(pattern="x", min_length=2)]
+        b: Annotated[str, Field(pattern="(", min_length=2)]
         c: list[Inner] = []
-        d: dict[int, str] | None = None
-        e: Annotated[int, Field(multiple_of=2)] | set[str]
+        d: dict[tuple[int, int], str] | None = None
+        e: Annotated[str, StringConstraints(to_upper=True)] | complex
 
     with pytest.raises(UnsupportedSchemaError) as caught:
         compile(Bad, BYTES)
     error = caught.value
-    paths = ["$.a", "$.b", "$.c[*].when", "$.d.<key>", "$.e", "$.e"]
+    paths = ["$.a", "$.b", "$.c[*].odd", "$.d.<key>", "$.e", "$.e"]
     assert [fault.path for fault in error.faults] == paths
     assert error.schema == "Bad"
     assert isinstance(error, SchemaError)

@@ -13,6 +13,9 @@ import structgen
 NAMES = [
     "BudgetError",
     "CompiledSchema",
+    "DesignWarning",
+    "Explanation",
+    "Finding",
     "Generation",
     "Generator",
     "HFModel",
@@ -31,8 +34,10 @@ NAMES = [
     "clear_cache",
     "compile",
     "default_lm",
+    "explain",
     "fill_masks",
     "generate",
+    "lint",
     "load",
     "structured",
 ]

@@ -16,12 +16,13 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 LEVELS = {
     "errors": 0, "results": 0, "options": 0, "cache": 0,
+    "regex": 0.5,
     "schema": 1,
     "automata": 2,
     "tokens": 3,
     "compiler": 4,
     "runtime": 5, "testing": 5,
-    "prompts": 6, "scores": 6, "generator": 6, "api": 6,
+    "linter": 6, "explanation": 6, "prompts": 6, "scores": 6, "generator": 6, "api": 6,
     "integrations": 7, "cli": 7, "__init__": 7,
 }  # fmt: skip
 

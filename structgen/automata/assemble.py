@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+import json
 from collections import deque
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import assert_never
 
-from structgen.automata.frames import NO_LIMIT, Frame
+from structgen.automata.frames import NO_LIMIT, Frame, FrameBuilder
 from structgen.automata.keys import other_key_frame
-from structgen.automata.numbers import bounded_number_frame, integer_frame, number_frame
+from structgen.automata.arrays import array_places
+from structgen.automata.embedded import escaped_frame, escaped_text
+from structgen.automata.numbers import (
+    bounded_number_frame,
+    fixed_frame,
+    integer_frame,
+    number_frame,
+)
+from structgen.automata.patterns import pattern_frame
 from structgen.automata.strings import string_frame
 from structgen.automata.structures import (
     BLANKS,
+    Count,
     Extra,
     Punctuation,
     Slot,
     Target,
     array_frame,
     blanks_frame,
-    map_frame,
     object_frame,
     targets_of,
 )
@@ -28,9 +37,10 @@ from structgen.options import Options
 from structgen.schema.nodes import (
     AnyJson,
     Array,
+    Embedded,
+    Fixed,
     Integer,
     Labels,
-    Map,
     Never,
     Node,
     Number,
@@ -39,12 +49,15 @@ from structgen.schema.nodes import (
     Schema,
     String,
     Union,
+    map_of,
 )
 
 LABELS = "labels"
 """Key of the one frame that all label sets share; its registers say which labels."""
 STRING = "string"
 ANY_ARRAY, ANY_MAP = "any array", "any map"
+MOST_EMBEDDED = 3
+"""JSON in a string in a string: every level doubles the backslashes."""
 MOST_NEEDED = 1_000_000
 """The largest lower bound of a counter; longer values could not be generated anyway."""
 JSON_CONSTANTS = Labels((b"false", b"null", b"true"))
@@ -71,7 +84,10 @@ def assemble(schema: Schema, options: Options) -> Assembly:
 
 
 class _Assembler:
-    def __init__(self, schema: Schema, options: Options) -> None:
+    def __init__(self, schema: Schema, options: Options, level: int = 0) -> None:
+        self._schema = schema
+        self._options = options
+        self._level = level
         self._definitions = schema.definitions
         self._require_all = options.require_all
         self._punctuation = Punctuation.of(options.layout, options.limits.max_whitespace)
@@ -82,7 +98,7 @@ class _Assembler:
         self._n_labels = 0
         self._intervals: dict[int, Target] = {}
         self._seen: set[object] = set()
-        self._pending: deque[tuple[object, Array | Map | Object]] = deque()
+        self._pending: deque[tuple[object, Array | Object]] = deque()
 
     def targets(self, node: Node) -> list[Target]:
         """The calls, any of which writes a value of `node`."""
@@ -105,13 +121,14 @@ class _Assembler:
                 yield self._labels(node)
             case String():
                 yield self._string(node)
-            case Integer() | Number():
+            case Integer() | Number() | Fixed():
                 yield from self._number(node)
             case Array():
-                need, room = _registers("min_items", node.min_items, node.max_items)
-                yield self._structure(node), need, room
-            case Map() | Object():
+                yield self._structure(node), *_item_registers(node)
+            case Object():
                 yield self._structure(node), 0, NO_LIMIT
+            case Embedded():
+                yield self._embedded(node), 0, NO_LIMIT
             case _:
                 assert_never(node)
 
@@ -124,10 +141,14 @@ class _Assembler:
         return self._intervals[key]
 
     def _string(self, node: String) -> Target:
+        if node.patterns or node.excluded:
+            frame, a, room = pattern_frame(node)
+            self.frames[node] = frame
+            return node, a, room
         self.frames[STRING] = string_frame()
         return STRING, *_registers("min_length", node.min_length, node.max_length)
 
-    def _number(self, node: Integer | Number) -> Iterator[Target]:
+    def _number(self, node: Integer | Number | Fixed) -> Iterator[Target]:
         frame = _number_frame(node)
         if frame is not None:
             self.frames[node] = frame
@@ -140,11 +161,11 @@ class _Assembler:
         if ANY_ARRAY not in self._seen:
             self._seen |= {ANY_ARRAY, ANY_MAP}
             self._pending.append((ANY_ARRAY, Array(AnyJson())))
-            self._pending.append((ANY_MAP, Map(String(), AnyJson())))
+            self._pending.append((ANY_MAP, _ANY_OBJECT))
         yield ANY_ARRAY, 0, NO_LIMIT
         yield ANY_MAP, 0, NO_LIMIT
 
-    def _structure(self, node: Array | Map | Object) -> object:
+    def _structure(self, node: Array | Object) -> object:
         """Key of the node's own frame, which is built later."""
         key = ("node", id(node))
         if key not in self._seen:
@@ -158,14 +179,10 @@ class _Assembler:
             key, node = self._pending.popleft()
             self.frames[key] = self._build(node)
 
-    def _build(self, node: Array | Map | Object) -> Frame:
+    def _build(self, node: Array | Object) -> Frame:
         match node:
             case Array():
-                return array_frame(self.targets(node.item), self._punctuation)
-            case Map():
-                return map_frame(
-                    self._string(node.key), self.targets(node.value), self._punctuation
-                )
+                return array_frame(array_places(node, self.targets), self._punctuation)
             case Object():
                 return self._object(node)
 
@@ -174,13 +191,77 @@ class _Assembler:
             Slot(prop.name, self.targets(prop.node), prop.required or self._require_all)
             for prop in node.properties
         ]
-        extra = None
-        if node.extra is not None:
-            names = frozenset((*node.reserved, *(prop.name for prop in node.properties)))
+        names = frozenset((*node.reserved, *(prop.name for prop in node.properties)))
+        extras = [
+            Extra(self._keys(extra.key, names), self.targets(extra.value)) for extra in node.extras
+        ]
+        n_required = sum(slot.required for slot in slots)
+        least = node.min_properties if node.min_properties > n_required else 0
+        count = Count(least, node.max_properties)
+        if node.max_properties is not None and not extras and node.max_properties >= len(slots):
+            count = Count(least)
+        return object_frame(slots, extras, count, self._punctuation)
+
+    def _keys(self, node: Node, names: frozenset[str]) -> list[Target]:
+        """Ways to write an undeclared key, which is none of `names`."""
+        if isinstance(node, Union):
+            return targets_of([self._keys(option, names) for option in node.options])
+        if isinstance(node, Labels):
+            left = [text for text in node.texts if json.loads(text) not in names]
+            return [self._labels(Labels(tuple(left)))] if left else []
+        assert isinstance(node, String), "keys are strings"
+        if node.max_length is None and not node.patterns and not node.excluded:
+            if not names:
+                return [self._string(node)]
             key = ("other key", names)
             self.frames[key] = other_key_frame(names)
-            extra = Extra((key, 0, NO_LIMIT), self.targets(node.extra))
-        return object_frame(slots, extra, self._punctuation)
+            return [(key, node.min_length, NO_LIMIT)]
+        excluded = tuple(sorted({*node.excluded, *names}))
+        return [self._string(replace(node, excluded=excluded))]
+
+    def _embedded(self, node: Embedded) -> object:
+        """Key of a string's frame that holds the node's JSON, escaped."""
+        key = ("embedded", id(node))
+        if key in self._seen:
+            return key
+        self._seen.add(key)
+        if self._level == MOST_EMBEDDED:
+            raise LimitError(f"JSON is written in strings more than {MOST_EMBEDDED} levels deep")
+        options = replace(self._options, layout="compact")
+        inner = _Assembler(self._schema, options, self._level + 1)
+        targets = inner.targets(node.node)
+        inner.build_pending()
+        offset = self._n_labels
+        for texts in inner.label_sets:
+            self.label_sets.append(tuple(sorted(map(escaped_text, texts))))
+            self._n_labels += len(texts)
+
+        def moved(callee: object, a: int, b: int) -> Target:
+            if callee == LABELS:
+                return LABELS, a + offset, b + offset
+            return (key, callee), a, b
+
+        for name, frame in inner.frames.items():
+            self.frames[(key, name)] = escaped_frame(frame, moved)
+        b = FrameBuilder("embedded")
+        b.literal(b'"')
+        b.call([moved(*target) for target in targets])
+        b.literal(b'"')
+        b.state(accept=True)
+        self.frames[key] = b.frame()
+        return key
+
+
+_ANY_OBJECT = map_of(String(), AnyJson())
+
+
+def _item_registers(node: Array) -> tuple[int, int]:
+    """Items behind the prefix; contents and repeats have places of their own instead."""
+    if node.contains or (node.unique and node.max_items != 1):
+        return 0, NO_LIMIT
+    behind = len(node.prefix)
+    most = None if node.max_items is None else max(node.max_items - behind, 0)
+    return _registers("min_items", max(node.min_items - behind, 0), most)
 
 
 def _registers(name: str, low: int, high: int | None) -> tuple[int, int]:
@@ -190,7 +271,9 @@ def _registers(name: str, low: int, high: int | None) -> tuple[int, int]:
     return low, NO_LIMIT if high is None else min(high, NO_LIMIT)
 
 
-def _number_frame(node: Integer | Number) -> Frame | None:
+def _number_frame(node: Integer | Number | Fixed) -> Frame | None:
+    if isinstance(node, Fixed):
+        return fixed_frame(node.low, node.high, node.places, node.step)
     if isinstance(node, Integer):
         return integer_frame(node.minimum, node.maximum)
     if node.minimum is None and node.maximum is None:

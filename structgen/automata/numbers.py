@@ -17,10 +17,12 @@ from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
 from structgen.automata.frames import Frame, FrameBuilder
-from structgen.schema.grid import FRACTION_DIGITS, WHOLE_DIGITS, number_grid
+from structgen.errors import LimitError
+from structgen.schema.grid import FRACTION_DIGITS, WHOLE_DIGITS, decimal_text, number_grid
 
 INTEGER_DIGITS = 19
 SCIENTIFIC_DIGITS = 17
+MOST_NUMBER_STATES = 20_000
 
 LESS, EQUAL, GREATER = -1, 0, 1
 
@@ -38,6 +40,8 @@ class Digits(NamedTuple):
     """The same against the upper bound."""
     zero: bool = False
     """The whole part is a single 0, which no digit may follow."""
+    remainder: int = 0
+    """The digits so far as one whole number, modulo the step."""
 
 
 class Bounds(NamedTuple):
@@ -46,6 +50,8 @@ class Bounds(NamedTuple):
     low: str
     high: str
     fraction_digits: int
+    step: int = 1
+    """Only multiples of it, on the grid."""
 
     def whole(self, digits: str) -> int:
         return len(digits) - self.fraction_digits
@@ -54,7 +60,7 @@ class Bounds(NamedTuple):
 @lru_cache(maxsize=256)
 def integer_frame(minimum: int | None, maximum: int | None) -> Frame:
     """Integers in [minimum, maximum]; None is the largest magnitude that is written."""
-    widest = max(len(str(abs(bound))) for bound in (minimum or 0, maximum or 0))
+    widest = max(len(decimal_text(abs(bound))) for bound in (minimum or 0, maximum or 0))
     limit = 10 ** max(INTEGER_DIGITS, widest) - 1
     low = -limit if minimum is None else minimum
     high = limit if maximum is None else maximum
@@ -70,25 +76,37 @@ def bounded_number_frame(
     return _grid_frame("number", low, high, FRACTION_DIGITS) if low <= high else None
 
 
-def _grid_frame(name: str, low: int, high: int, fraction_digits: int) -> Frame:
-    """Numbers n / 10**fraction_digits for low <= n <= high."""
+@lru_cache(maxsize=256)
+def fixed_frame(low: int, high: int, places: int, step: int) -> Frame:
+    """Multiples n of `step` between the bounds, written as n / 10**places.
+
+    Raises:
+        LimitError: the remainders by such a step need too many states.
+    """
+    return _grid_frame("fixed", low, high, places, step)
+
+
+def _grid_frame(name: str, low: int, high: int, fraction_digits: int, step: int = 1) -> Frame:
+    """Numbers n / 10**fraction_digits for low <= n <= high, multiples of `step` alone."""
     b = FrameBuilder(name)
     start = b.state()
     if high >= 0:
-        bounds = _bounds(max(low, 0), high, fraction_digits)
+        bounds = _bounds(max(low, 0), high, fraction_digits, step)
         _Magnitudes(b, bounds).add(start)
     if low < 0:
         minus = b.state()
         b.edge(start, 0x2D, 0x2D, minus)
         # Zero stays without a sign: the smallest negative magnitude is one step of the grid.
-        bounds = _bounds(max(1, -high), -low, fraction_digits)
+        bounds = _bounds(max(1, -high), -low, fraction_digits, step)
         _Magnitudes(b, bounds).add(minus)
     return b.frame()
 
 
-def _bounds(low: int, high: int, fraction_digits: int) -> Bounds:
+def _bounds(low: int, high: int, fraction_digits: int, step: int) -> Bounds:
     least = fraction_digits + 1
-    return Bounds(str(low).zfill(least), str(high).zfill(least), fraction_digits)
+    return Bounds(
+        decimal_text(low).zfill(least), decimal_text(high).zfill(least), fraction_digits, step
+    )
 
 
 class _Magnitudes:
@@ -119,6 +137,11 @@ class _Magnitudes:
             at = pending.pop()
             if at in edges:
                 continue
+            if len(edges) > MOST_NUMBER_STATES:
+                raise LimitError(
+                    f"multiples of {self._bounds.step} between such bounds need more than "
+                    f"{MOST_NUMBER_STATES} states; use a smaller multiple_of or drop it"
+                )
             edges[at] = list(self._outgoing(at))
             pending.extend(to for _, _, to in edges[at])
         return edges
@@ -131,11 +154,11 @@ class _Magnitudes:
         if at.fraction < 0 < min(at.whole, self._bounds.fraction_digits):
             low, high = self._whole_order(at)
             if low != LESS and high != GREATER:
-                yield 0x2E, 0x2E, Digits(0, 0, low, high)
+                yield 0x2E, 0x2E, Digits(0, 0, low, high, remainder=at.remainder)
 
     def _ranges(self, at: Digits) -> Iterator[tuple[int, int]]:
         """Digit ranges within which the comparison with both bounds comes out the same."""
-        cuts = {0, 1, 10}
+        cuts = {0, 1, 10} if self._bounds.step == 1 else set(range(11))
         for tight, bound in ((at.low, self._bounds.low), (at.high, self._bounds.high)):
             digit = self._digit(at, bound)
             if tight == EQUAL and digit is not None:
@@ -154,15 +177,16 @@ class _Magnitudes:
     def _read(self, at: Digits, digit: int) -> Digits | None:
         """After one more digit; None where every number is out of range or badly written."""
         bounds = self._bounds
+        rest = (at.remainder * 10 + digit) % bounds.step
         low = _compare(at.low, digit, self._digit(at, bounds.low))
         high = _compare(at.high, digit, self._digit(at, bounds.high))
         if at.fraction >= 0:
             if at.fraction == bounds.fraction_digits or low == LESS or high == GREATER:
                 return None
-            return self._normal(Digits(0, at.fraction + 1, low, high))
+            return self._normal(Digits(0, at.fraction + 1, low, high, remainder=rest))
         if at.zero or at.whole == bounds.whole(bounds.high):
             return None
-        return self._normal(Digits(at.whole + 1, -1, low, high, at.whole == digit == 0))
+        return self._normal(Digits(at.whole + 1, -1, low, high, at.whole == digit == 0, rest))
 
     def _normal(self, digits: Digits) -> Digits:
         """Merge states that no continuation can tell apart."""
@@ -191,6 +215,9 @@ class _Magnitudes:
     def _accepts(self, at: Digits) -> bool:
         """Whether the number may end here: missing fraction digits count as zeros."""
         if at.fraction == 0 or at.whole == at.fraction + 1 == 0:
+            return False
+        unwritten = self._bounds.fraction_digits - max(at.fraction, 0)
+        if at.remainder * 10**unwritten % self._bounds.step:
             return False
         low, high = self._whole_order(at) if at.fraction < 0 else (at.low, at.high)
         at_least = low == GREATER or (

@@ -51,47 +51,50 @@ def blanks_frame() -> Frame:
     return b.frame(loop=state)
 
 
-def array_frame(item: Sequence[Target], punctuation: Punctuation) -> Frame:
-    """`[item, item]`; the registers count the items, an item is taken at its comma."""
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A point between two items of an array: what may be written next."""
+
+    items: Sequence[tuple[Sequence[Target], int]]
+    """Ways to write an item, with the place behind it."""
+    may_close: bool
+    counted: bool = False
+    """An item behind this place is a unit of the registers, which also say when to close."""
+
+
+def array_frame(places: Sequence[Place], punctuation: Punctuation) -> Frame:
+    """`[item, item]`, beginning at the first place, to which no item leads back."""
     b = FrameBuilder("array")
     b.literal(b"[")
     punctuation.gap(b)
-    opened = b.state()
-    comma = b.literal(punctuation.comma[1:])
-    punctuation.gap(b)
-    after_comma = b.call(item)
-    punctuation.gap(b)
-    after_item = b.state()
+    befores: list[int] = []
+    chooses: list[int] = []
+    arrivals: list[int] = []
+    for index, place in enumerate(places):
+        if index:
+            arrivals.append(b.next_state)
+            punctuation.gap(b)
+        else:
+            arrivals.append(-1)
+        before = b.state()
+        befores.append(before)
+        if index and place.items:
+            b.edge(before, 0x2C, 0x2C, b.next_state, UNIT * place.counted)
+            _after_comma(b, punctuation)
+            choose = b.state()
+        else:
+            choose = before
+        chooses.append(choose)
     closed = b.state(accept=True)
-    back = after_comma + 1
-    for callee, a, room in item:
-        b.add_call(opened, Call(callee, back, a, room, UNIT))
-    b.edge(opened, 0x5D, 0x5D, closed, END)
-    b.edge(after_item, 0x5D, 0x5D, closed, END)
-    b.edge(after_item, 0x2C, 0x2C, comma, UNIT)
-    return b.frame(loop=after_item)
-
-
-def map_frame(key: Target, value: Sequence[Target], punctuation: Punctuation) -> Frame:
-    """`{"key": value, "key": value}` with free keys."""
-    b = FrameBuilder("map")
-    b.literal(b"{")
-    punctuation.gap(b)
-    opened = b.state()
-    comma = b.next_state
-    _after_comma(b, punctuation)
-    after_comma = b.call([key])
-    back = after_comma + 1
-    _colon(b, punctuation)
-    b.call(value)
-    punctuation.gap(b)
-    after_value = b.state()
-    closed = b.state(accept=True)
-    b.add_call(opened, Call(key[0], back, key[1], key[2]))
-    for state in (opened, after_value):
-        b.edge(state, 0x7D, 0x7D, closed)
-    b.edge(after_value, 0x2C, 0x2C, comma)
-    return b.frame()
+    for index, place in enumerate(places):
+        if place.may_close:
+            b.edge(befores[index], 0x5D, 0x5D, closed, END * place.counted)
+        flags = UNIT * (place.counted and index == 0)
+        for targets, to in place.items:
+            for callee, a, room in targets:
+                b.add_call(chooses[index], Call(callee, arrivals[to], a, room, flags))
+    counted = [state for state, place in zip(befores, places, strict=True) if place.counted]
+    return b.frame(loop=counted[-1] if counted else -1)
 
 
 def _after_comma(b: FrameBuilder, punctuation: Punctuation) -> None:
@@ -115,23 +118,39 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Extra:
-    """Undeclared properties: the frame of their keys and the ways to write their values."""
+    """One kind of undeclared properties: the ways to write their keys and their values."""
 
-    key: Target
+    key: Sequence[Target]
     value: Sequence[Target]
 
 
-def object_frame(slots: Sequence[Slot], extra: Extra | None, punctuation: Punctuation) -> Frame:
+@dataclass(frozen=True, slots=True)
+class Count:
+    """How many properties an object must and may have."""
+
+    least: int = 0
+    most: int | None = None
+
+    @property
+    def ceiling(self) -> int:
+        """More properties than this need not be told apart."""
+        return self.least if self.most is None else self.most
+
+
+def object_frame(
+    slots: Sequence[Slot], extras: Sequence[Extra], count: Count, punctuation: Punctuation
+) -> Frame:
     """`{"a": value, "b": value}`: declared order, optional properties may be left out."""
-    return _ObjectBuilder(slots, extra, punctuation).build()
+    return _ObjectBuilder(slots, extras, count, punctuation).build()
 
 
-def _check_choices(slots: Sequence[Slot]) -> None:
+def _check_choices(slots: Sequence[Slot], count: Count) -> None:
     """Refuse an object whose choices of a next key would be too many (quadratic in a row)."""
     choices, in_a_row = 0, 0
     for slot in slots:
         in_a_row = 0 if slot.required else in_a_row + 1
         choices += in_a_row
+    choices = (choices + len(slots) + 1) * (count.ceiling + 1)
     if choices > MOST_CHOICES:
         raise LimitError(
             f"an object with {len(slots)} properties leaves {choices} choices of a next key, more "
@@ -139,56 +158,84 @@ def _check_choices(slots: Sequence[Slot]) -> None:
         )
 
 
+_Place = tuple[int, int]
+"""Declared properties dealt with, and properties written as far as they are counted."""
+
+
 class _ObjectBuilder:
     """Lays the properties out one after another, so that required ones are plain chains.
 
     Where a choice exists (an optional property, the end, an undeclared key) a row state leads
     into a trie over the possible keys; its single-key branches join the properties' chains.
+    Where the properties are counted, each count has states of its own.
     """
 
     def __init__(
-        self, slots: Sequence[Slot], extra: Extra | None, punctuation: Punctuation
+        self, slots: Sequence[Slot], extras: Sequence[Extra], count: Count, punctuation: Punctuation
     ) -> None:
-        _check_choices(slots)
+        _check_choices(slots, count)
         self._slots = slots
-        self._extra = extra
+        self._extras = extras
+        self._count = count
         self._punctuation = punctuation
         self._b = FrameBuilder("object")
         self._keys = [json.dumps(slot.name, ensure_ascii=False).encode() for slot in slots]
-        self._key_state: list[int] = []
-        self._choices: list[tuple[int, int]] = []
-        self._tries: dict[tuple[tuple[int, ...], int], int] = {}
+        self._key_state: dict[_Place, int] = {}
+        self._choices: list[tuple[int, _Place, bool]] = []
+        self._tries: dict[tuple[tuple[int, ...], int, int], int] = {}
+        self._extra_state: dict[tuple[int, int], int] = {}
+        required = [slot.required for slot in slots]
+        self._required_from = [sum(required[index:]) for index in range(len(slots) + 1)]
 
     def build(self) -> Frame:
-        b, slots = self._b, self._slots
+        b = self._b
         b.literal(b"{")
         self._punctuation.gap(b)
-        self._choose(0, first=True)
-        for index, slot in enumerate(slots):
-            self._key_state.append(b.literal(self._keys[index]))
-            _colon(b, self._punctuation)
-            b.call(slot.value)
-            self._choose(index + 1, first=False)
-        if not self._choices:
-            b.state(accept=True)
-            return b.frame()
-        self._close_choices()
+        if self._count.ceiling:
+            self._choices.append((b.state(), (0, 0), True))
+        else:
+            self._choose((0, 0), first=True)
+            for index in range(len(self._slots)):
+                self._property((index, 0))
+            if not self._choices:
+                b.state(accept=True)
+                return b.frame()
+        closed = b.state(accept=True)
+        done = 0
+        while done < len(self._choices):  # wiring one place may lay out more of them
+            self._wire(*self._choices[done], closed)
+            done += 1
         return b.frame()
 
-    def _choose(self, position: int, *, first: bool) -> None:
-        """What may follow once the properties before `position` are dealt with."""
+    def _property(self, place: _Place) -> int:
+        """Lay out a property and what follows it; the first state of its key."""
         b = self._b
-        keys = self._candidates(position)
+        index = place[0]
+        start = self._key_state[place] = b.literal(self._keys[index])
+        _colon(b, self._punctuation)
+        b.call(self._slots[index].value)
+        self._choose((index + 1, self._more(place[1])), first=False)
+        return start
+
+    def _more(self, written: int) -> int:
+        return min(written + 1, self._count.ceiling)
+
+    def _choose(self, place: _Place, *, first: bool) -> None:
+        """What may follow once the properties before a place are dealt with."""
+        b = self._b
+        keys = self._candidates(place[0])
         if not first:
             self._punctuation.gap(b)
-        if len(keys) == 1 and self._slots[keys[0]].required:
+        if self._count.ceiling:
+            self._choices.append((b.state(), place, first))
+        elif len(keys) == 1 and self._slots[keys[0]].required:
             if not first:
                 b.literal(self._punctuation.comma)
                 self._punctuation.gap(b)
-        elif not keys and self._extra is None and not self._choices:
+        elif not keys and not self._extras and not self._choices:
             b.literal(b"}")  # the accepting state is added right behind it
         else:
-            self._choices.append((b.state(), position if not first else -1))
+            self._choices.append((b.state(), place, first))
 
     def _candidates(self, position: int) -> tuple[int, ...]:
         """Properties that may come next: those up to the next required one."""
@@ -199,75 +246,83 @@ class _ObjectBuilder:
                 break
         return tuple(found)
 
-    def _close_choices(self) -> None:
-        """Wire the row states, now that every key's chain has its place."""
-        b = self._b
-        closed = b.state(accept=True)
-        other = self._add_extra(closed) if self._extra else None
-        for state, position in self._choices:
-            keys = self._candidates(max(position, 0))
-            closable = not any(self._slots[index].required for index in keys)
-            if closable:
-                b.edge(state, 0x7D, 0x7D, closed)
-            extra = other if closable else None
-            if position < 0:
-                self._fill_trie(state, keys, 0)
-                self._call_extra(state, extra)
-            elif keys or extra is not None:
-                b.edge(state, 0x2C, 0x2C, self._after_comma(keys, extra))
+    def _allowed(self, place: _Place) -> tuple[tuple[int, ...], bool, bool]:
+        """(properties that may come next, whether undeclared ones may, whether `}` may)."""
+        position, written = place
+        keys = self._candidates(position)
+        settled = not self._required_from[position]
+        extras = settled and bool(self._extras)
+        most = self._count.most
+        if most is not None:
+            keys = tuple(k for k in keys if written + 1 + self._required_from[k + 1] <= most)
+            extras = extras and written < most
+        return keys, extras, settled and written >= self._count.least
 
-    def _after_comma(self, keys: tuple[int, ...], extra: int | None) -> int:
+    def _wire(self, state: int, place: _Place, first: bool, closed: int) -> None:
+        """Give a row state its edges."""
+        keys, extras, closable = self._allowed(place)
+        written = place[1]
+        if closable:
+            self._b.edge(state, 0x7D, 0x7D, closed)
+        if first:
+            self._fill_trie(state, keys, 0, written)
+            self._call_extras(state, written if extras else -1)
+        elif keys or extras:
+            to = self._after_comma(keys, written, extras)
+            self._b.edge(state, 0x2C, 0x2C, to)
+
+    def _after_comma(self, keys: tuple[int, ...], written: int, extras: bool) -> int:
         """The state behind a comma: optional blank, then one of `keys` or an undeclared key."""
-        cached = self._tries.get((keys, -1))
+        # Whether undeclared keys may come follows from the keys and the count.
+        cached = self._tries.get((keys, -1, written))
         if cached is not None:
             return cached
         b = self._b
         start = b.next_state
         _after_comma(b, self._punctuation)
         state = b.state()
-        self._tries[(keys, -1)] = start
-        self._fill_trie(state, keys, 0)
-        self._call_extra(state, extra)
+        self._tries[(keys, -1, written)] = start
+        self._fill_trie(state, keys, 0, written)
+        self._call_extras(state, written if extras else -1)
         return start
 
-    def _fill_trie(self, state: int, keys: tuple[int, ...], depth: int) -> None:
+    def _fill_trie(self, state: int, keys: tuple[int, ...], depth: int, written: int) -> None:
         by_byte: dict[int, list[int]] = {}
         for index in keys:
             by_byte.setdefault(self._keys[index][depth], []).append(index)
         for byte, group in by_byte.items():
-            self._b.edge(state, byte, byte, self._trie(tuple(group), depth + 1))
+            self._b.edge(state, byte, byte, self._trie(tuple(group), depth + 1, written))
 
-    def _trie(self, keys: tuple[int, ...], depth: int) -> int:
+    def _trie(self, keys: tuple[int, ...], depth: int, written: int) -> int:
         """The state in which `keys` agree with what was read, `depth` bytes of the key."""
         if len(keys) == 1:
-            return self._key_state[keys[0]] + depth
-        state = self._tries.get((keys, depth))
+            start = self._key_state.get((keys[0], written))
+            if start is None:
+                start = self._property((keys[0], written))
+            return start + depth
+        state = self._tries.get((keys, depth, written))
         if state is None:
-            state = self._tries[(keys, depth)] = self._b.state()
-            self._fill_trie(state, keys, depth)
+            state = self._tries[(keys, depth, written)] = self._b.state()
+            self._fill_trie(state, keys, depth, written)
         return state
 
-    def _add_extra(self, closed: int) -> int:
-        """States behind an undeclared key; returns the one its key's frame comes back to."""
-        assert self._extra is not None
-        b = self._b
-        start = b.next_state
-        _colon(b, self._punctuation)
-        b.call(self._extra.value)
-        self._punctuation.gap(b)
-        state = b.state()
-        b.edge(state, 0x7D, 0x7D, closed)
-        comma = b.next_state
-        _after_comma(b, self._punctuation)
-        again = b.state()
-        b.edge(state, 0x2C, 0x2C, comma)
-        self._call_extra(again, start)
-        return start
+    def _call_extras(self, state: int, written: int) -> None:
+        """Let `state` also read an undeclared key, unless `written` is -1."""
+        for index, extra in enumerate(self._extras if written >= 0 else ()):
+            back = self._extra_state.get((index, written))
+            if back is None:
+                back = self._add_extra(index, written)
+            for callee, a, room in extra.key:
+                self._b.add_call(state, Call(callee, back, a, room))
 
-    def _call_extra(self, state: int, back: int | None) -> None:
-        if back is not None and self._extra is not None:
-            callee, a, room = self._extra.key
-            self._b.add_call(state, Call(callee, back, a, room))
+    def _add_extra(self, index: int, written: int) -> int:
+        """States behind an undeclared key; returns the one its key's frame comes back to."""
+        b = self._b
+        start = self._extra_state[(index, written)] = b.next_state
+        _colon(b, self._punctuation)
+        b.call(self._extras[index].value)
+        self._choose((len(self._slots), self._more(written)), first=False)
+        return start
 
 
 def targets_of(targets: Iterable[Sequence[Target]]) -> list[Target]:

@@ -6,12 +6,14 @@ from collections.abc import Iterator, Mapping
 from typing import assert_never
 
 from structgen.errors import Fault
+from structgen.regex import is_empty
 from structgen.schema.nodes import (
     AnyJson,
     Array,
+    Embedded,
+    Fixed,
     Integer,
     Labels,
-    Map,
     Never,
     Node,
     Number,
@@ -22,6 +24,7 @@ from structgen.schema.nodes import (
     String,
     Union,
 )
+from structgen.schema.strings import string_dfa
 
 
 def unsatisfiable(schema: Schema, *, require_all: bool = False) -> tuple[Fault, ...]:
@@ -62,13 +65,31 @@ class _Checker:
             case Union():
                 return any(self.is_finite(option) for option in node.options)
             case Array():
-                return node.min_items == 0 or self.is_finite(node.item)
+                return self._is_finite_array(node)
+            case Embedded():
+                return self.is_finite(node.node)
             case Object():
-                return all(self.is_finite(prop.node) for prop in self._written(node))
-            case Map() | Labels() | String() | Integer() | Number() | AnyJson():
+                return self._is_finite_object(node)
+            case String():
+                return not (node.patterns or node.excluded) or not is_empty(string_dfa(node))
+            case Labels() | Integer() | Number() | Fixed() | AnyJson():
                 return True
             case _:
                 assert_never(node)
+
+    def _is_finite_array(self, node: Array) -> bool:
+        first = node.prefix[: node.min_items]
+        rest = node.min_items <= len(node.prefix) or self.is_finite(node.item)
+        needed = (part.item for part in node.contains if part.minimum)
+        return rest and all(map(self.is_finite, first)) and all(map(self.is_finite, needed))
+
+    def _is_finite_object(self, node: Object) -> bool:
+        if not all(self.is_finite(prop.node) for prop in self._written(node)):
+            return False
+        known = sum(self.is_finite(prop.node) for prop in node.properties)
+        return known >= node.min_properties or any(
+            self.is_finite(extra.value) for extra in node.extras
+        )
 
     def _written(self, node: Object) -> list[Property]:
         return [prop for prop in node.properties if prop.required or self._require_all]
@@ -93,9 +114,23 @@ class _Checker:
                 for option in node.options:
                     yield from self.reasons(option, path, refs)
             case Array():
-                yield from self.reasons(node.item, f"{path}[*]", refs)
+                yield from self._array_reasons(node, path, refs)
+            case Embedded():
+                yield from self.reasons(node.node, path, refs)
             case Object():
                 for prop in self._written(node):
                     yield from self.reasons(prop.node, f"{path}.{prop.name}", refs)
+                if all(self.is_finite(prop.node) for prop in self._written(node)):
+                    yield Fault(path, f"it cannot have {node.min_properties} properties")
+            case String():
+                yield Fault(path, "no string agrees with all of its patterns and lengths")
             case _:
                 raise AssertionError(f"{type(node).__name__} nodes are always finite")
+
+    def _array_reasons(self, node: Array, path: str, refs: frozenset[str]) -> Iterator[Fault]:
+        for index, item in enumerate(node.prefix[: node.min_items]):
+            yield from self.reasons(item, f"{path}[{index}]", refs)
+        if node.min_items > len(node.prefix):
+            yield from self.reasons(node.item, f"{path}[*]", refs)
+        for part in node.contains if node.min_items else ():
+            yield from self.reasons(part.item, f"{path}[*]", refs)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from fractions import Fraction
 from typing import assert_never
 
 from structgen.schema.nodes import (
     AnyJson,
     Array,
+    Embedded,
+    Fixed,
     Integer,
     Labels,
-    Map,
     Never,
     Node,
     Number,
@@ -57,16 +60,17 @@ class _Writer:
             case Labels():
                 return _labels(node)
             case String():
-                return _bounded("string", node.min_length or None, node.max_length, "characters")
+                return _string(node)
+            case Fixed():
+                return _fixed(node)
+            case Embedded():
+                return f"string of JSON: {self.write(node.node, depth)}"
             case Integer():
                 return _bounded("whole number", node.minimum, node.maximum, "")
             case Number():
                 return _bounded("number", node.minimum, node.maximum, "")
             case Array():
-                items = _bounded("", node.min_items or None, node.max_items, "items").strip()
-                return f"[{self.write(node.item, depth)}, ...]" + (f" ({items})" if items else "")
-            case Map():
-                return f"{{string: {self.write(node.value, depth)}, ...}}"
+                return self._array(node, depth)
             case Object():
                 return self._object(node, depth)
             case Union():
@@ -88,9 +92,24 @@ class _Writer:
             comment = f"  // {' '.join(prop.description.split())}" if prop.description else ""
             value = self.write(prop.node, depth + 1)
             lines.append(f'{indent}"{prop.name}": {value}{optional}{comment}')
-        if node.extra is not None:
-            lines.append(f"{indent}any other key: {self.write(node.extra, depth + 1)}")
+        if not lines and len(node.extras) == 1:
+            extra = node.extras[0]
+            return f"{{{self.write(extra.key, depth)}: {self.write(extra.value, depth)}, ...}}"
+        for extra in node.extras:
+            key = "any other key" if extra.key == String() else self.write(extra.key, depth + 1)
+            lines.append(f"{indent}{key}: {self.write(extra.value, depth + 1)}")
         return "{\n" + "\n".join(lines) + "\n" + "  " * depth + "}" if lines else "{}"
+
+    def _array(self, node: Array, depth: int) -> str:
+        parts = [self.write(item, depth) for item in node.prefix]
+        if not isinstance(node.item, Never):
+            parts += [self.write(node.item, depth), "..."]
+            items = _bounded("", node.min_items or None, node.max_items, "items").strip()
+        else:
+            items = "" if node.min_items == len(node.prefix) else f"at least {node.min_items} items"
+        kinds = [f"contains {self.write(part.item, depth)}" for part in node.contains]
+        notes = "; ".join(filter(None, [items.strip("()"), "no repeats" * node.unique, *kinds]))
+        return f"[{', '.join(parts)}]" + (f" ({notes})" if notes else "")
 
     def _reference(self, name: str, depth: int) -> str:
         """A definition is written in place, unless it contains itself or is used repeatedly."""
@@ -107,7 +126,7 @@ def _named(definitions: Mapping[str, Node], root: Node) -> frozenset[str]:
     uses = Counter[str]()
     for node in (root, *definitions.values()):
         uses.update(_references(node))
-    simple = (Labels, String, Integer, Number)
+    simple = (Labels, String, Integer, Number, Fixed)
     repeated = {
         name for name, n in uses.items() if n > 1 and not isinstance(definitions[name], simple)
     }
@@ -139,17 +158,18 @@ def _references(node: Node) -> Iterator[str]:
         case Ref():
             yield node.name
         case Array():
-            yield from _references(node.item)
-        case Map():
-            yield from _references(node.value)
+            for item in (node.item, *node.prefix, *(part.item for part in node.contains)):
+                yield from _references(item)
+        case Embedded():
+            yield from _references(node.node)
         case Union():
             for option in node.options:
                 yield from _references(option)
         case Object():
             for prop in node.properties:
                 yield from _references(prop.node)
-            if node.extra is not None:
-                yield from _references(node.extra)
+            for extra in node.extras:
+                yield from _references(extra.value)
         case _:
             return
 
@@ -162,6 +182,30 @@ def _labels(node: Labels) -> str:
     if len(node.texts) <= MOST_LABELS:
         return " or ".join(shown)
     return f"one of {len(node.texts)} choices such as {', '.join(shown[:5])}"
+
+
+def _string(node: String) -> str:
+    kind = node.name or "string"
+    notes = [_bounded("", node.min_length or None, node.max_length, "characters").strip(" ()")]
+    if not node.name:
+        notes += [
+            f"{'not ' * pattern.negated}matching {pattern.source}" for pattern in node.patterns
+        ]
+    notes += [f"not {json.dumps(text, ensure_ascii=False)}" for text in node.excluded[:5]]
+    shown = "; ".join(filter(None, notes))
+    return f"{kind} ({shown})" if shown else kind
+
+
+def _fixed(node: Fixed) -> str:
+    unit = Fraction(1, 10**node.places)
+    step = "" if node.step == 1 else f", multiple of {_decimal(node.step * unit)}"
+    places = f", at most {node.places} decimals" if node.places and node.step == 1 else ""
+    kind = "number" if node.places else "whole number"
+    return f"{kind} (from {_decimal(node.low * unit)} to {_decimal(node.high * unit)}{step}{places})"
+
+
+def _decimal(value: Fraction) -> str:
+    return f"{float(value):.12g}" if abs(value) < 10**15 else f"{float(value):.3g}"
 
 
 def _bounded(kind: str, low: float | None, high: float | None, unit: str) -> str:

@@ -9,9 +9,29 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+from structgen.errors import LimitError
+
 WHOLE_DIGITS = 16
 """Digits before the point, unless a bound has more."""
 FRACTION_DIGITS = 20
+
+
+MOST_DIGITS = 10_000
+"""Longer bounds than this are refused: their automata would be useless and slow to build."""
+
+
+def decimal_text(number: int) -> str:
+    """`str(number)` beyond Python's own limit on digits.
+
+    Raises:
+        LimitError: more than MOST_DIGITS digits.
+    """
+    if abs(number).bit_length() < 10_000:
+        return str(number)
+    if abs(number).bit_length() > MOST_DIGITS * 3.33:
+        raise LimitError(f"a bound has more than {MOST_DIGITS} digits; use a smaller one")
+    head, tail = divmod(abs(number), 10**3000)
+    return "-" * (number < 0) + decimal_text(head) + str(tail).zfill(3000)
 
 
 def number_grid(

@@ -42,35 +42,63 @@ HARMLESS = frozenset(
         "info_arg",
         "auto_collapse",
         "serialize_by_alias",
+        "json_schema_input_schema",
+        "slots",
+        "cls_name",
     }
 )
 """Keys that change nothing about which JSON texts are accepted, or that the readers look at."""
 
 CONFIG_REFUSED = {
-    "str_strip_whitespace": "it changes the text after its length was enforced",
     "str_to_lower": "it changes the text after it was generated",
     "str_to_upper": "it changes the text after it was generated",
 }
 """Settings of a model that cannot be enforced, with the reason; others are harmless or read."""
 
-STRING_SETTINGS = ("str_min_length", "str_max_length", *CONFIG_REFUSED)
-"""Settings that reach into the strings of a model."""
+STRING_SETTINGS = (
+    "str_min_length",
+    "str_max_length",
+    "str_strip_whitespace",
+    "regex_engine",
+    "val_json_bytes",
+    "strict",
+    *CONFIG_REFUSED,
+)
+"""Settings that reach into the parts of a model."""
+
+NESTING = frozenset(
+    {
+        "list",
+        "tuple",
+        "set",
+        "frozenset",
+        "generator",
+        "deque",
+        "dict",
+        "frozendict",
+        "ordered-dict",
+        "counter",
+        "json",
+        "named-tuple",
+        "model-fields",
+        "dataclass-args",
+        "typed-dict",
+        "arguments",
+        "arguments-v3",
+    }
+)
+"""Types that are one level of nesting."""
 
 _ADVICE = {
-    "use str and convert it in a validator": (
-        "date",
-        "time",
-        "datetime",
-        "timedelta",
-        "url",
-        "multi-host-url",
-        "uuid",
-        "decimal",
-        "bytes",
-        "complex",
+    "use a list of two numbers": ("complex",),
+    "use Decimal, or a str and a validator": ("fraction",),
+    "name a type that JSON can write": (
+        "callable",
+        "is-instance",
+        "is-subclass",
+        "invalid",
+        "ellipsis",
     ),
-    "use list": ("set", "frozenset", "tuple", "generator"),
-    "use a BaseModel": ("dataclass", "typed-dict", "named-tuple"),
 }
 
 

@@ -10,7 +10,10 @@ from pydantic_core import SchemaError as CoreSchemaError
 
 from structgen.errors import Fault, LimitError, UnsatisfiableSchemaError, UnsupportedSchemaError
 from structgen.schema.check import unsatisfiable
-from structgen.schema.core import Core, read_core_schema
+from structgen.regex import PatternTooLarge
+from structgen.schema.core import Core, CoreNodes, read_core_schema
+from structgen.schema.enforce import unenforceable
+from structgen.schema.jsonschema import JsonSchemaNodes, read_json_schema
 from structgen.schema.nodes import Schema
 
 
@@ -25,18 +28,15 @@ class LoadedSchema:
 
 
 def load_schema(source: Any) -> LoadedSchema:
-    """Nodes of a Pydantic model or of any type that Pydantic can validate.
+    """Nodes of a Pydantic model, of any type that Pydantic can validate, or of a JSON Schema dict.
 
     Raises:
         UnsupportedSchemaError: with every part that cannot be enforced.
         UnsatisfiableSchemaError: with every part that no finite value matches.
     """
-    title = _title(source)
     if isinstance(source, dict):
-        raise UnsupportedSchemaError(
-            [Fault("$", "JSON Schema dicts are not supported yet", "pass a Pydantic model")],
-            schema="the JSON Schema",
-        )
+        return _json_schema(cast(dict[str, Any], source))
+    title = _title(source)
     adapter = _adapter(source, title)
     # The settings of a TypeAdapter are no part of its core schema and have no public name.
     config: Any = getattr(adapter, "_config", None) or {}
@@ -44,13 +44,32 @@ def load_schema(source: Any) -> LoadedSchema:
         core = read_core_schema(cast(Core, adapter.core_schema), config)
     except RecursionError as error:
         raise LimitError(f"{title} is nested too deeply to be read; flatten it") from error
-    if core.faults:
-        raise UnsupportedSchemaError(core.faults, schema=title)
-    schema = Schema(core.root, core.definitions, title)
-    impossible = core.impossible or unsatisfiable(schema)
+    return LoadedSchema(_checked(core, title), adapter, core.validators)
+
+
+def _json_schema(source: dict[str, Any]) -> LoadedSchema:
+    title = str(source.get("title") or "the JSON Schema")[:80]
+    return LoadedSchema(_checked(read_json_schema(source, title), title), _ANY, ())
+
+
+_ANY = TypeAdapter[Any](Any)
+
+
+def _checked(read: CoreNodes | JsonSchemaNodes, title: str) -> Schema:
+    """The schema, where nothing in it was refused and some finite value matches it."""
+    if read.faults:
+        raise UnsupportedSchemaError(read.faults, schema=title)
+    schema = Schema(read.root, read.definitions, title)
+    beyond = unenforceable(schema)
+    if beyond:
+        raise UnsupportedSchemaError(beyond, schema=title)
+    try:
+        impossible = read.impossible or unsatisfiable(schema)
+    except PatternTooLarge as error:
+        raise LimitError(f"{title}: {error}") from error
     if impossible:
         raise UnsatisfiableSchemaError(impossible, schema=title)
-    return LoadedSchema(schema, adapter, core.validators)
+    return schema
 
 
 def _title(source: Any) -> str:

@@ -10,9 +10,12 @@ import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from structgen.schema.grid import FRACTION_DIGITS, number_grid
+
+Dialect: TypeAlias = Literal["rust", "ecma"]
+"""Whose regular expressions: the default engine of Pydantic, or JSON Schema's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +32,29 @@ class Labels:
 
 
 @dataclass(frozen=True, slots=True)
+class Pattern:
+    """The strings in which a regular expression is found, or all others.
+
+    Example: `Pattern("^a")` is every string that begins with an a.
+    """
+
+    source: str
+    dialect: Dialect = "rust"
+    negated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class String:
     """A JSON string whose length in code points lies between two bounds."""
 
     min_length: int = 0
     max_length: int | None = None
+    patterns: tuple[Pattern, ...] = ()
+    """All of them hold for the decoded text."""
+    excluded: tuple[str, ...] = ()
+    """Sorted texts that it must not be."""
+    name: str = field(default="", compare=False, repr=False)
+    """What people call such strings, e.g. `date-time`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,19 +76,50 @@ class Number:
 
 
 @dataclass(frozen=True, slots=True)
-class Array:
-    """A JSON array of one kind of item."""
+class Fixed:
+    """A number `n / 10**places` with `low <= n <= high` and n a multiple of `step`.
 
-    item: Node
-    min_items: int = 0
-    max_items: int | None = None
+    It is written without an exponent. Example: multiples of 0.05 are `Fixed(places=2, step=5)`.
+    """
+
+    low: int
+    high: int
+    places: int = 0
+    step: int = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Map:
-    """A JSON object with free keys and one kind of value."""
+class Contains:
+    """How many items of an array must, and may, be of some kind."""
 
-    key: String
+    item: Node
+    rest: Node
+    """Every item that is not of that kind; only asked for where there is a maximum."""
+    minimum: int = 1
+    maximum: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """A JSON array."""
+
+    item: Node
+    """Every item behind `prefix`; Never where none may follow."""
+    min_items: int = 0
+    max_items: int | None = None
+    prefix: tuple[Node, ...] = ()
+    """The first items, as far as there are any."""
+    contains: tuple[Contains, ...] = ()
+    unique: bool = False
+    """No two items are equal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Extra:
+    """One kind of undeclared properties: what keys and what values they have."""
+
+    key: Node
+    """String or labels that are strings."""
     value: Node
 
 
@@ -86,11 +138,14 @@ class Property:
 class Object:
     """A JSON object with declared properties, emitted in this order."""
 
-    properties: tuple[Property, ...]
-    extra: Node | None = None
-    """Node of the values of undeclared keys, which follow the declared ones; None closes it."""
+    properties: tuple[Property, ...] = ()
+    extras: tuple[Extra, ...] = ()
+    """Kinds of undeclared properties, which follow the declared ones; none closes the object.
+    Where a key fits several, any of their values will do."""
     reserved: tuple[str, ...] = ()
     """Sorted names by which validation finds declared properties: no extra key may be one."""
+    min_properties: int = 0
+    max_properties: int | None = None
     description: str = field(default="", compare=False, repr=False)
 
 
@@ -122,8 +177,26 @@ class Never:
     path: str = "$"
 
 
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """A JSON string whose text is itself the JSON of a node, in compact form."""
+
+    node: Node
+
+
 Node: TypeAlias = (
-    Labels | String | Integer | Number | Array | Map | Object | Union | AnyJson | Ref | Never
+    Labels
+    | String
+    | Integer
+    | Number
+    | Fixed
+    | Array
+    | Object
+    | Union
+    | AnyJson
+    | Embedded
+    | Ref
+    | Never
 )
 
 
@@ -191,13 +264,50 @@ def string(min_length: int, max_length: int | None) -> String | Never:
     return String(min_length, max_length)
 
 
-def array(item: Node, min_items: int, max_items: int | None) -> Array | Labels | Never:
-    """An array of `item`; one that can only be empty is the label `[]`."""
+def fixed(low: int, high: int, places: int, step: int = 1) -> Fixed | Never:
+    """Multiples of `step` on the grid of 10**-places; bounds without any are `Never`."""
+    first, last = -(-low // step) * step, high // step * step
+    if first > last:
+        return Never(f"no multiple of {step}/10^{places} lies between {low} and {high} steps")
+    return Fixed(first, last, places, step)
+
+
+def map_of(key: Node, value: Node) -> Object | Labels:
+    """An object with free keys; one whose values are impossible is the label `{}`."""
+    return Labels((b"{}",)) if isinstance(value, Never) else Object(extras=(Extra(key, value),))
+
+
+def array(
+    item: Node,
+    min_items: int,
+    max_items: int | None,
+    prefix: Iterable[Node] = (),
+    contains: Iterable[Contains] = (),
+    unique: bool = False,
+) -> Array | Labels | Never:
+    """An array; one that can only be empty is the label `[]`."""
+    first = tuple(prefix)
+    impossible = next((i for i, node in enumerate(first) if isinstance(node, Never)), None)
+    if impossible is not None:
+        never, first = first[impossible], first[:impossible]
+        item = never
+    if isinstance(item, Never):
+        max_items = len(first) if max_items is None else min(max_items, len(first))
     if max_items is not None and min_items > max_items:
+        if isinstance(item, Never) and min_items > len(first):
+            return item
         return Never(f"min_items {min_items} is more than max_items {max_items}")
-    if max_items == 0 or (isinstance(item, Never) and min_items == 0):
+    kept = tuple(part for part in contains if part.minimum or part.maximum is not None)
+    needed = max((part.minimum for part in kept), default=0)
+    if max_items is not None and needed > max_items:
+        return Never(f"it must contain {needed} items but has at most {max_items}")
+    if max_items == 0:
         return Labels((b"[]",))
-    return item if isinstance(item, Never) else Array(item, min_items, max_items)
+    if max_items is not None:
+        first = first[:max_items]
+        if len(first) == max_items:
+            item = Never("no more items")
+    return Array(item, max(min_items, needed), max_items, first, kept, unique)
 
 
 def union(options: Iterable[Node]) -> Node:

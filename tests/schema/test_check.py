@@ -10,7 +10,6 @@ from structgen.schema.nodes import (
     Array,
     Integer,
     Labels,
-    Map,
     Never,
     Object,
     Property,
@@ -18,6 +17,7 @@ from structgen.schema.nodes import (
     Schema,
     String,
     Union,
+    map_of,
 )
 from tests import strategies
 from tests.strategies import examples
@@ -33,7 +33,7 @@ FINITE = [
     ({"A": obj(Ref("A"), required=False)}, Ref("A")),
     ({"A": obj(Union((Ref("A"), NULL)))}, Ref("A")),
     ({"A": obj(Array(Ref("A")))}, Ref("A")),
-    ({"A": obj(Map(String(), Ref("A")))}, Ref("A")),
+    ({"A": obj(map_of(String(), Ref("A")))}, Ref("A")),
     ({"A": obj(Ref("B")), "B": obj(Union((NULL, Ref("A"))))}, Ref("A")),
     ({"A": obj(Ref("A"))}, Union((Ref("A"), NULL))),
     ({"A": obj(Ref("A"))}, obj(Ref("A"), required=False)),

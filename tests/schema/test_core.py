@@ -26,15 +26,16 @@ from structgen.schema.load import load_schema
 from structgen.schema.nodes import (
     AnyJson,
     Array,
+    Extra,
     Integer,
     Labels,
-    Map,
     Node,
     Number,
     Object,
     Property,
     Ref,
     String,
+    map_of,
 )
 from structgen.schema.nodes import Union as UnionNode
 from tests.oracle import Oracle
@@ -84,8 +85,8 @@ SCALARS: list[tuple[Any, Node]] = [
     (list, Array(AnyJson())),
     (Annotated[list[int], Field(min_length=1, max_length=3)], Array(Integer(), 1, 3)),
     (Annotated[list[int], Field(max_length=0)], Labels((b"[]",))),
-    (dict[str, int], Map(String(), Integer())),
-    (dict[Annotated[str, Field(min_length=1)], None], Map(String(1), NULL)),
+    (dict[str, int], map_of(String(), Integer())),
+    (dict[Annotated[str, Field(min_length=1)], None], map_of(String(1), NULL)),
     (Optional[int], UnionNode((Integer(), NULL))),
     (Union[int, None, Literal["a"], bool],
      UnionNode((Integer(), Labels((b'"a"', b"false", b"null", b"true"))))),
@@ -150,13 +151,14 @@ def test_names_follow_the_settings(config, name):
 
 
 @pytest.mark.parametrize(
-    ("extra", "node"), [(None, None), ("ignore", None), ("forbid", None), ("allow", AnyJson())]
+    ("extra", "extras"),
+    [(None, ()), ("ignore", ()), ("forbid", ()), ("allow", (Extra(String(), AnyJson()),))],
 )
-def test_extra_fields(extra, node):
+def test_extra_fields(extra, extras):
     config = ConfigDict() if extra is None else ConfigDict(extra=extra)
     root = root_of(create_model("M", __config__=config, x=(int, ...)))
     assert isinstance(root, Object)
-    assert root.extra == node
+    assert root.extras == extras
 
 
 def test_typed_extra_fields():
@@ -166,7 +168,7 @@ def test_typed_extra_fields():
 
     root = root_of(M)
     assert isinstance(root, Object)
-    assert root.extra == Integer()
+    assert root.extras == (Extra(String(), Integer()),)
 
 
 def test_string_settings_hold_inside_their_model_only():

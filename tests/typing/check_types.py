@@ -36,6 +36,13 @@ def compiled_schemas_have_it_too(vocabulary: sg.Vocabulary) -> None:
 def the_decorator_keeps_the_class() -> None:
     assert_type(sg.structured(Triage), type[Triage])
     assert_type(sg.structured(Triage)(sure=True), Triage)
+    assert_type(sg.structured(ignore=["SG103"])(Triage), type[Triage])
+    assert_type(sg.structured(lint=False)(Triage)(sure=True), Triage)
+
+
+def lint_and_explain_take_what_compile_takes(vocabulary: sg.Vocabulary) -> None:
+    assert_type(sg.lint(Triage, vocabulary=vocabulary, max_new_tokens=9), list[sg.Finding])
+    assert_type(sg.explain({"type": "string"}), sg.Explanation)
 
 
 def a_loaded_model_is_a_language_model() -> None:

@@ -1,0 +1,258 @@
+"""`explain`: field by field, what decoding enforces and what only validation can check."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, assert_never
+
+from structgen.schema.core_numbers import INTEGER_DIGITS
+from structgen.schema.describe import describe
+from structgen.schema.grid import FRACTION_DIGITS, WHOLE_DIGITS
+from structgen.schema.load import LoadedSchema, load_schema
+from structgen.schema.nodes import (
+    AnyJson,
+    Array,
+    Embedded,
+    Fixed,
+    Integer,
+    Labels,
+    Never,
+    Node,
+    Number,
+    Object,
+    Ref,
+    Schema,
+    String,
+    Union,
+)
+from structgen.schema.sites import Site, options, resolve, sites
+
+WIDEST = 48
+"""Columns of one cell of the table."""
+
+
+@dataclass(frozen=True, slots=True)
+class FieldExplanation:
+    """One path of a schema."""
+
+    path: str
+    """JSON path, `$` is the value itself."""
+    enforced: str
+    """What every generated value fulfils, in words."""
+    checked_after: str
+    """What only validation of the finished value checks; empty if nothing."""
+    canonical: tuple[str, ...]
+    """Of several texts with the same meaning, which ones are written."""
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "path": self.path,
+            "enforced": self.enforced,
+            "checked_after": self.checked_after,
+            "canonical": list(self.canonical),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What is enforced, path by path; `str()` of it is a table."""
+
+    title: str
+    fields: tuple[FieldExplanation, ...]
+    """Outer before inner, in declared order."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain JSON."""
+        return {"title": self.title, "fields": [row.to_dict() for row in self.fields]}
+
+    def __str__(self) -> str:
+        head = ("path", "enforced while decoding", "checked afterwards", "written as")
+        rows = [(f.path, f.enforced, f.checked_after, "; ".join(f.canonical)) for f in self.fields]
+        used = [n for n in range(len(head)) if any(row[n] for row in rows)]
+        return _table([tuple(row[n] for n in used) for row in (head, *rows)])
+
+
+def explain(schema: Any) -> Explanation:
+    """What a schema enforces, in words, without a model or a vocabulary.
+
+    Example: `print(explain(Triage))`
+
+    Raises:
+        SchemaError: the schema cannot be compiled; all faults at once.
+    """
+    loaded = load_schema(schema)
+    rows = tuple(_rows(loaded))
+    return Explanation(loaded.schema.title, rows)
+
+
+def _rows(loaded: LoadedSchema) -> Iterator[FieldExplanation]:
+    """One row a path; the options of a union share it."""
+    visited = list(sites(loaded.schema))
+    writer = _Words(loaded.schema, visited)
+    found: dict[str, list[Site]] = {}
+    for site in visited:
+        if site.union is None and not writer.is_told(site):
+            found.setdefault(site.path, []).append(site)
+    validated = dict.fromkeys(loaded.validators)
+    for path, at in found.items():
+        yield _row(writer, path, at, path in validated)
+    for path in validated:
+        if path not in found:
+            yield FieldExplanation(path, "", _VALIDATOR, ())
+
+
+_VALIDATOR = "a Python validator"
+
+
+def _row(writer: _Words, path: str, at: list[Site], validated: bool) -> FieldExplanation:
+    enforced = dict.fromkeys(words for site in at for words in writer.of(site))
+    nodes = [node for site in at for node in writer.options(site)]
+    canonical = dict.fromkeys(choice for node in nodes for choice in written_as(node))
+    note = "; may be left out" if _is_optional(at[0]) else ""
+    return FieldExplanation(
+        path, " or ".join(enforced) + note, _VALIDATOR * validated, tuple(canonical)
+    )
+
+
+def _is_optional(site: Site) -> bool:
+    field = site.field
+    return field is not None and not field.required and site.path.endswith(f".{field.name}")
+
+
+class _Words:
+    """What is enforced at a site, in words."""
+
+    def __init__(self, schema: Schema, visited: list[Site]) -> None:
+        self._schema = schema
+        self._same = {(site.path, id(site.node)): site.same_as for site in visited if site.same_as}
+        self._embedded = {
+            (site.path, id(resolve(schema, site.node.node)))
+            for site in visited
+            if isinstance(site.node, Embedded)
+        }
+
+    def is_told(self, site: Site) -> bool:
+        """Whether the row of another site says it: the JSON in a string, items that cannot be."""
+        return isinstance(site.node, Never) or (site.path, id(site.node)) in self._embedded
+
+    def options(self, site: Site) -> tuple[Node, ...]:
+        """What may stand at a site, as far as no other row explains it."""
+        if site.same_as:
+            return ()
+        nodes = options(self._schema, site.node)
+        return tuple(node for node in nodes if (site.path, id(node)) not in self._same)
+
+    def of(self, site: Site) -> Iterator[str]:
+        """The words for each option."""
+        if site.same_as:
+            yield f"the same as {site.same_as}"
+            return
+        for node in options(self._schema, site.node):
+            same = self._same.get((site.path, id(node)))
+            yield f"the same as {same}" if same else self._node(node)
+
+    def _node(self, node: Node) -> str:
+        match node:
+            case Object():
+                return _object(node)
+            case Array():
+                return _array(node)
+            case Embedded():
+                inner = options(self._schema, node.node)
+                return f"string of JSON: {' or '.join(map(self._node, inner))}"
+            case _:
+                return describe(Schema(node, self._schema.definitions))
+
+
+def _object(node: Object) -> str:
+    notes: list[str] = []
+    if node.properties:
+        notes.append("undeclared keys may follow" if node.extras else "no other keys")
+    if node.min_properties:
+        notes.append(f"at least {node.min_properties} keys")
+    if node.max_properties is not None:
+        notes.append(f"at most {node.max_properties} keys")
+    kind = f"object of {_count(len(node.properties), 'field')}" if node.properties else "object"
+    return f"{kind} ({', '.join(notes)})" if notes else kind
+
+
+def _array(node: Array) -> str:
+    notes: list[str] = []
+    if node.min_items and node.min_items == node.max_items:
+        notes.append(f"exactly {_count(node.min_items, 'item')}")
+    else:
+        notes += [f"at least {_count(node.min_items, 'item')}"] * bool(node.min_items)
+        if isinstance(node.item, Never):
+            notes.append(f"at most {_count(len(node.prefix), 'item')}")
+        elif node.max_items is not None:
+            notes.append(f"at most {_count(node.max_items, 'item')}")
+    notes += ["no repeats"] * node.unique
+    notes += [_contains(part.minimum, part.maximum) for part in node.contains]
+    return f"array ({', '.join(notes)})" if notes else "array"
+
+
+def _contains(minimum: int, maximum: int | None) -> str:
+    most = "" if maximum is None else f" and at most {maximum}"
+    return f"at least {minimum}{most} of a kind"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def written_as(node: Node) -> tuple[str, ...]:
+    """The canonical choices of one node: which of several equal texts are written."""
+    match node:
+        case Labels():
+            is_text = any(text.startswith(b'"') for text in node.texts)
+            return ("one spelling, as json.dumps",) * is_text
+        case String():
+            plain = not (node.patterns or node.excluded)
+            return ("raw UTF-8 or any JSON escape" if plain else "json.dumps' escapes only",)
+        case Integer() | Number() | Fixed():
+            return _numeral(node)
+        case Array():
+            return ("no item twice",) * node.unique
+        case Object():
+            return _order(node)
+        case Embedded():
+            return ("compact JSON inside the string",)
+        case Union() | AnyJson() | Ref() | Never():
+            return ()
+        case _:
+            assert_never(node)
+
+
+def _numeral(node: Integer | Number | Fixed) -> tuple[str, ...]:
+    if isinstance(node, Fixed):
+        return ("no exponent", *([f"at most {_count(node.places, 'decimal')}"] * bool(node.places)))
+    is_open = node.minimum is None or node.maximum is None
+    if isinstance(node, Integer):
+        return (*([f"at most {INTEGER_DIGITS} digits"] * is_open), "no fraction or exponent")
+    if node.minimum is None and node.maximum is None:
+        return (f"at most {WHOLE_DIGITS} digits before and {FRACTION_DIGITS} after the point",)
+    return ("no exponent", f"at most {FRACTION_DIGITS} decimals")
+
+
+def _order(node: Object) -> tuple[str, ...]:
+    if node.properties and node.extras:
+        return ("declared order, then undeclared keys",)
+    return ("declared order",) * (len(node.properties) > 1)
+
+
+def _table(rows: list[tuple[str, ...]]) -> str:
+    """Columns as wide as they need, cells of more than WIDEST columns on several lines."""
+    cells = [[textwrap.wrap(cell, WIDEST) or [""] for cell in row] for row in rows]
+    widths = [max(len(line) for row in cells for line in row[n]) for n in range(len(rows[0]))]
+    head, *body = [_lines(row, widths) for row in cells]
+    rule = "  ".join("-" * width for width in widths)
+    return "\n".join([*head, rule, *(line for lines in body for line in lines)])
+
+
+def _lines(row: list[list[str]], widths: list[int]) -> Iterator[str]:
+    for n in range(max(map(len, row))):
+        parts = [cell[n] if n < len(cell) else "" for cell in row]
+        padded = (part.ljust(width) for part, width in zip(parts, widths, strict=True))
+        yield "  ".join(padded).rstrip()

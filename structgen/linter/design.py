@@ -1,0 +1,76 @@
+"""What rules look at: the sites of a schema, and the model it is meant for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from structgen.linter.silences import Silences
+from structgen.schema.load import LoadedSchema
+from structgen.schema.nodes import Labels, Node, Object, Property, Schema
+from structgen.schema.sites import Site, options, sites
+from structgen.tokens.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A finding without its rule, and the rules that its field silences."""
+
+    path: str
+    message: str
+    suggestion: str
+    silenced: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Design:
+    """A schema as the rules see it."""
+
+    source: Any
+    loaded: LoadedSchema
+    vocabulary: Vocabulary | None = None
+    max_new_tokens: int | None = None
+
+    @property
+    def schema(self) -> Schema:
+        return self.loaded.schema
+
+    @cached_property
+    def sites(self) -> tuple[Site, ...]:
+        return tuple(site for site in sites(self.schema) if not site.same_as)
+
+    @cached_property
+    def silences(self) -> Silences:
+        is_json = isinstance(self.source, dict)
+        return Silences(self.source if is_json else self.loaded.adapter.core_schema)
+
+    @property
+    def objects(self) -> Iterator[tuple[Site, Object]]:
+        """Sites of objects that declare properties."""
+        for site in self.sites:
+            if isinstance(site.node, Object) and site.node.properties:
+                yield site, site.node
+
+    @property
+    def choices(self) -> Iterator[tuple[Site, Labels]]:
+        """Sites of label sets, constants left out."""
+        for site in self.sites:
+            if isinstance(site.node, Labels) and len(site.node.texts) > 1:
+                yield site, site.node
+
+    def options(self, node: Node) -> tuple[Node, ...]:
+        """What a node may be, without unions and references."""
+        return options(self.schema, node)
+
+    def at(self, site: Site, message: str, suggestion: str) -> Problem:
+        """A problem of a site."""
+        return Problem(site.path, message, suggestion, self.silences.of(site.owner, site.field))
+
+    def at_field(
+        self, site: Site, owner: Object, field: Property, message: str, suggestion: str
+    ) -> Problem:
+        """A problem of one field of the object at a site."""
+        silenced = self.silences.of(owner, field)
+        return Problem(f"{site.path}.{field.name}", message, suggestion, silenced)

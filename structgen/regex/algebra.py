@@ -1,0 +1,140 @@
+"""Boolean operations on automata, and automata of simple sets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from structgen.regex.charsets import ALL, CharSet, bits_of, letters_of
+from structgen.regex.charsets import complement as other_chars
+from structgen.regex.dfa import ANYTHING, Arc, Dfa, is_empty
+from structgen.regex.limits import STATES, Meter
+from structgen.regex.minimise import minimal, trimmed
+
+
+def complement(dfa: Dfa) -> Dfa:
+    """Accepts exactly the texts that `dfa` does not."""
+    if is_empty(dfa):
+        return ANYTHING
+    everything = (1 << len(dfa.letters)) - 1
+    sink = len(dfa)
+    rows: list[list[Arc]] = []
+    for arcs in dfa.arcs:
+        missing = everything
+        for mask, _ in arcs:
+            missing ^= mask
+        rows.append([*arcs, (missing, sink)] if missing else list(arcs))
+    rows.append([(everything, sink)])
+    accepting = [state for state in range(len(rows)) if state not in dfa.accepting]
+    return trimmed(dfa.letters, rows, accepting)
+
+
+def intersect(a: Dfa, b: Dfa, limit: int = STATES) -> Dfa:
+    """Accepts exactly the texts that both accept.
+
+    Raises:
+        PatternTooLarge: That takes more than `limit` states.
+    """
+    meter = Meter(limit)
+    letters, rows_a, rows_b = _common(a, b)
+    numbers = {(0, 0): 0}
+    pairs = [(0, 0)]
+    rows: list[list[Arc]] = []
+    for p, q in pairs:  # grows while it is read
+        row: list[Arc] = []
+        meter.spend(len(rows_a[p]) * len(rows_b[q]))
+        for mask, to_a in rows_a[p]:
+            for other, to_b in rows_b[q]:
+                if both := mask & other:
+                    number = numbers.setdefault((to_a, to_b), len(pairs))
+                    if number == len(pairs):
+                        pairs.append((to_a, to_b))
+                        meter.states(len(pairs))
+                    row.append((both, number))
+        rows.append(row)
+    accepting = [n for n, (p, q) in enumerate(pairs) if p in a.accepting and q in b.accepting]
+    return minimal(letters, rows, accepting)
+
+
+def union(a: Dfa, b: Dfa, limit: int = STATES) -> Dfa:
+    """Accepts exactly the texts that at least one accepts.
+
+    Raises:
+        PatternTooLarge: That takes more than `limit` states.
+    """
+    return complement(intersect(complement(a), complement(b), limit))
+
+
+def _common(a: Dfa, b: Dfa) -> tuple[tuple[CharSet, ...], list[list[Arc]], list[list[Arc]]]:
+    """The moves of both automata over letters of both."""
+    if a.letters == b.letters:
+        return a.letters, [list(row) for row in a.arcs], [list(row) for row in b.arcs]
+    letters, masks = letters_of([*a.letters, *b.letters])
+    split = len(a.letters)
+    return letters, translated(a, masks[:split]), translated(b, masks[split:])
+
+
+def translated(dfa: Dfa, masks: list[int]) -> list[list[Arc]]:
+    """The moves over other letters; `masks` tells which make up each letter of `dfa`."""
+    known: dict[int, int] = {}
+    for mask in {mask for row in dfa.arcs for mask, _ in row}:
+        known[mask] = sum(masks[letter] for letter in bits_of(mask))
+    return [[(known[mask], to) for mask, to in row] for row in dfa.arcs]
+
+
+def lengths(least: int, most: int | None) -> Dfa:
+    """Accepts every text with at least `least` and at most `most` characters."""
+    count = least if most is None else most
+    rows: list[list[Arc]] = [[(1, state + 1)] for state in range(count)]
+    rows.append([(1, count)] if most is None else [])
+    return trimmed((ALL,), rows, range(least, count + 1))
+
+
+def bounded(dfa: Dfa, least: int, most: int | None, limit: int = STATES) -> Dfa:
+    """Accepts the texts of `dfa` whose number of characters is within the bounds.
+
+    Raises:
+        PatternTooLarge: That takes more than `limit` states.
+    """
+    if least <= 0 and most is None:
+        return dfa
+    Meter(limit).states(max(least, most or 0) + 1)
+    return intersect(dfa, lengths(least, most), limit)
+
+
+def literals(words: Iterable[str]) -> Dfa:
+    """Accepts exactly the given words; one with a lone surrogate is left out."""
+    trie: list[dict[str, int]] = [{}]
+    ends: set[int] = set()
+    for word in words:
+        if any("\ud800" <= char <= "\udfff" for char in word):
+            continue
+        state = 0
+        for char in word:
+            to = trie[state].setdefault(char, len(trie))
+            if to == len(trie):
+                trie.append({})
+            state = to
+        ends.add(state)
+    return _from_trie(trie, ends)
+
+
+def _from_trie(trie: list[dict[str, int]], ends: set[int]) -> Dfa:
+    """Merge equal subtrees from the leaves up; a child's number is above its parent's."""
+    chars = sorted({char for row in trie for char in row})
+    single: list[CharSet] = [((ord(char), ord(char)),) for char in chars]
+    others = other_chars(tuple(interval for (interval,) in single))
+    letters = sorted([*single, others])
+    bits = {chr(first): 1 << index for index, ((first, _), *_) in enumerate(letters)}
+    known: dict[tuple[bool, frozenset[tuple[str, int]]], int] = {}
+    same = [0] * len(trie)
+    for state in reversed(range(len(trie))):
+        row = frozenset((char, same[to]) for char, to in trie[state].items())
+        same[state] = known.setdefault((state in ends, row), state)
+    rows: list[list[Arc]] = [[] for _ in trie]
+    for state, row in enumerate(trie):
+        if same[state] == state:
+            masks: dict[int, int] = {}
+            for char, to in row.items():
+                masks[same[to]] = masks.get(same[to], 0) | bits[char]
+            rows[state] = [(mask, to) for to, mask in masks.items()]
+    return trimmed(tuple(letters), rows, [state for state in ends if same[state] == state])

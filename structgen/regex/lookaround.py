@@ -1,0 +1,169 @@
+r"""Automaton whose empty moves depend on the place -> deterministic automaton.
+
+Beside its set of *threads*, a state knows what kind of character came last, which decides `^`
+and `\b`, and how far the text before agrees with each look-behind. A thread is a state of the
+automaton with *duties*: states of look-ahead automata that must accept what follows. So threads
+are alternatives, the duties of one thread hold together, and everything stays a finite automaton.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from structgen.regex.charsets import letters_of
+from structgen.regex.dfa import Arc, Dfa
+from structgen.regex.kinds import OTHER, Kind, Kinds, holds
+from structgen.regex.limits import Meter
+from structgen.regex.looks import Compile, Looks, conditions_in
+from structgen.regex.minimise import minimal
+from structgen.regex.nfa import Condition, Nfa
+from structgen.regex.subsets import split_masks
+from structgen.regex.syntax import At, Dialect, Look
+from structgen.regex.threads import Threads
+
+Sides: TypeAlias = tuple[Kind, Kind]
+"""The kinds of what comes before and after the whole text."""
+
+Place: TypeAlias = tuple[frozenset[int], Kind, tuple[int, ...]]
+"""(numbers of threads, kind of the last character, states of the look-behind automata)"""
+
+
+def determinise_with_conditions(
+    nfa: Nfa, dialect: Dialect, meter: Meter, compiled: Compile, sides: Sides
+) -> Dfa:
+    """The smallest deterministic automaton of the same language."""
+    return _Places(nfa, dialect, meter, compiled, sides).dfa()
+
+
+class _Places:
+    """The construction, from the start of the text on."""
+
+    def __init__(
+        self, nfa: Nfa, dialect: Dialect, meter: Meter, compiled: Compile, sides: Sides
+    ) -> None:
+        self._meter = meter
+        self._rests = nfa.rests  # a thread without duties has the number of its state
+        self._sides = sides
+        conditions = nfa.conditions()
+        looks = list(dict.fromkeys(part for part in conditions if isinstance(part, Look)))
+        self._ahead = Looks([look for look in looks if look.ahead], compiled)
+        self._behind = Looks([look for look in looks if not look.ahead], compiled)
+        kinds = _kinds(conditions, dialect)
+        groups = [nfa.sets, self._ahead.sets(), self._behind.sets(), kinds.sets()]
+        self._letters, masks = letters_of([chars for group in groups for chars in group])
+        first, second = len(groups[0]), len(groups[0]) + len(groups[1])
+        self._ahead.translate(masks[first:second])
+        self._behind.translate(masks[second:])
+        self._threads = Threads(nfa, masks, self._ahead.tables, meter)
+        self._kinds: dict[Kind, int] = {}
+        for letter, chars in enumerate(self._letters):
+            kind = kinds.kind(chars[0][0])
+            self._kinds[kind] = self._kinds.get(kind, 0) | 1 << letter
+
+    def dfa(self) -> Dfa:
+        """Follow every letter from every place."""
+        trackers = (0,) * len(self._behind.tables)
+        start = self._place(self._threads.enter(0, 0), self._sides[0], trackers)
+        numbers: dict[Place, int] = {start: 0}
+        places = [start]
+        rows: list[list[Arc]] = []
+        accepting: list[int] = []
+        for number, place in enumerate(places):  # grows while it is read
+            if any(map(self._threads.accepts, self._spread(place, self._sides[1]))):
+                accepting.append(number)
+            masks: dict[int, int] = {}
+            for mask, target in self._followers(place):
+                to = numbers.setdefault(target, len(places))
+                if to == len(places):
+                    places.append(target)
+                    self._meter.states(len(places))
+                masks[to] = masks.get(to, 0) | mask
+            rows.append([(mask, to) for to, mask in masks.items()])
+        return minimal(self._letters, rows, accepting)
+
+    def _place(self, threads: frozenset[int], kind: Kind, trackers: tuple[int, ...]) -> Place:
+        """A place in its simplest form."""
+        if threads & self._rests:
+            # Whatever follows is accepted: all such places are one.
+            return self._threads.enter(min(self._rests), 0), OTHER, (-1,) * len(trackers)
+        threads = self._threads.earliest(threads)
+        if not any(map(self._threads.conditions, threads)):
+            kind = OTHER
+        return threads, kind, trackers
+
+    def _followers(self, place: Place) -> list[tuple[int, Place]]:
+        """(mask of letters, place after them) wherever a thread goes on."""
+        tracked = self._tracker_arcs(place[2])
+        found: list[tuple[int, Place]] = []
+        for kind, letters in self._kinds.items():
+            targets: dict[int, set[int]] = {}
+            for thread in self._spread(place, kind):
+                for mask, to in self._threads.arcs(thread):
+                    if both := mask & letters:
+                        targets.setdefault(both, set()).update(to)
+                        self._meter.spend(1)
+            cells = split_masks([(mask, mask) for mask in targets])
+            self._meter.spend(len(targets) * len(cells))
+            for cell, members in cells:
+                threads = frozenset[int]().union(*[targets[mask] for mask in members])
+                found.extend(
+                    (both, self._place(threads, kind, trackers))
+                    for other, trackers in tracked
+                    if (both := cell & other)
+                )
+        return found
+
+    def _tracker_arcs(self, trackers: tuple[int, ...]) -> list[tuple[int, tuple[int, ...]]]:
+        """How the look-behinds go on: (mask of letters, their states after one of them)."""
+        paths: list[tuple[int, tuple[int, ...]]] = [(-1, ())]
+        for table, state in zip(self._behind.tables, trackers, strict=True):
+            arcs = list(table.arcs[state]) if state >= 0 else []
+            arcs.append((~sum(mask for mask, _ in arcs), -1))
+            paths = [
+                (both, (*states, to))
+                for mask, states in paths
+                for other, to in arcs
+                if (both := mask & other)
+            ]
+        return paths
+
+    def _spread(self, place: Place, after: Kind) -> frozenset[int]:
+        """The threads of a place before a character of kind `after`, conditions resolved."""
+        threads, before, trackers = place
+        stack = [thread for thread in threads if self._threads.conditions(thread)]
+        if not stack:
+            return threads
+        seen = set(threads)
+        while stack:
+            thread = stack.pop()
+            for condition, to in self._threads.conditions(thread):
+                duties = self._passed(condition, thread, before, after, trackers)
+                if duties is not None:
+                    new = self._threads.enter(to, duties) - seen
+                    self._meter.spend(len(new) + 1)
+                    seen |= new
+                    stack.extend(new)
+        return frozenset(seen)
+
+    def _passed(
+        self, condition: Condition, thread: int, before: Kind, after: Kind,
+        trackers: tuple[int, ...],
+    ) -> int | None:  # fmt: skip
+        """The number of a thread's duties after a condition, None if it does not hold."""
+        duties = self._threads.duties_of(thread)
+        if isinstance(condition, At):
+            return duties if holds(condition.where, before, after) else None
+        if condition.ahead:
+            look = self._ahead.index(condition, before)
+            table = self._ahead.tables[look]
+            if table.dead:
+                return None
+            return duties if 0 in table.free else self._threads.with_duty(thread, (look, 0))
+        look = self._behind.index(condition, after)
+        return duties if trackers[look] in self._behind.tables[look].accepting else None
+
+
+def _kinds(conditions: list[Condition], dialect: Dialect) -> Kinds:
+    """The kinds that the conditions and those in their look-arounds can tell apart."""
+    found = [part for condition in conditions for part in conditions_in(condition)]
+    return Kinds({part.where for part in found if isinstance(part, At)}, dialect)

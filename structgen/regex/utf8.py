@@ -1,0 +1,236 @@
+r"""Automaton over characters -> automaton over the bytes that write them.
+
+The bytes of a set of characters are worked out once for each way in which a state splits up the
+characters (its *shape*), as nodes with numbered exits, and then copied for each set of targets.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from structgen.regex.charsets import CharSet
+from structgen.regex.dfa import Dfa, Interval, mask_set
+from structgen.regex.limits import STATES, Meter
+
+Encoding: TypeAlias = Literal["json", "raw"]
+"""`raw`: UTF-8; `json`: the inside of a JSON string as `json.dumps(ensure_ascii=False)` writes."""
+
+ByteEdge: TypeAlias = tuple[int, int, int, bool]
+"""(first byte, last byte, target, whether it is the first byte of a character)"""
+
+_SHORT_ESCAPES = {
+    0x08: b"b", 0x09: b"t", 0x0A: b"n", 0x0C: b"f", 0x0D: b"r", 0x22: b'"', 0x5C: b"\\",
+}  # fmt: skip
+# Code points by number of bytes: (first, last, mark of the lead byte, continuation bytes).
+_LENGTHS = (
+    (0x80, 0x7FF, 0xC0, 1),
+    (0x800, 0xFFFF, 0xE0, 2),
+    (0x10000, 0x10FFFF, 0xF0, 3),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ByteDfa:
+    """A deterministic automaton over bytes; state 0 is the start.
+
+    States below `characters` are those of the character automaton, with the same numbers: the
+    bytes read so far are whole characters. The others are inside of a character.
+    """
+
+    edges: list[list[ByteEdge]]
+    """The moves of each state, sorted and disjoint."""
+    accepting: list[bool]
+    """Whether each state accepts."""
+    characters: int
+
+
+def to_bytes(dfa: Dfa, encoding: Encoding, limit: int = 10 * STATES) -> ByteDfa:
+    """The automaton of the bytes of the accepted texts, each character in exactly one way.
+
+    Raises:
+        PatternTooLarge: That takes more than `limit` states.
+    """
+    shapes = _Shapes(dfa.letters, escaped=encoding == "json")
+    copier = _Copier(shapes, len(dfa), Meter(limit))
+    for state, arcs in enumerate(dfa.arcs):
+        shape = shapes.shape(tuple(mask for mask, _ in arcs))
+        copier.write(state, shape, [to for _, to in arcs])
+    accepting = [state in dfa.accepting for state in range(len(copier.edges))]
+    return ByteDfa(copier.edges, accepting, len(dfa))
+
+
+class _Shapes:
+    """Nodes inside of characters, where a target is another node or `~exit`."""
+
+    def __init__(self, letters: tuple[CharSet, ...], *, escaped: bool) -> None:
+        self.nodes: list[list[Interval]] = []
+        """(first byte, last byte, target) by node."""
+        self.exits: list[tuple[int, ...]] = []
+        """The exits that each node leads to."""
+        self._letters = letters
+        self._escaped = escaped
+        self._sets: dict[int, CharSet] = {}
+        self._shapes: dict[tuple[int, ...], list[Interval]] = {}
+        self._tails: dict[tuple[int, tuple[Interval, ...]], int] = {}
+        self._numbers: dict[tuple[Interval, ...], int] = {}
+
+    def shape(self, masks: tuple[int, ...]) -> list[Interval]:
+        """The moves of a state that leads by exit i where a character is in the i-th mask."""
+        known = self._shapes.get(masks)
+        if known is None:
+            row = [
+                (first, last, ~exit_)
+                for exit_, mask in enumerate(masks)
+                for first, last in self._set(mask)
+            ]
+            known = self._shapes[masks] = self._written(sorted(row))
+        return known
+
+    def _set(self, mask: int) -> CharSet:
+        if mask not in self._sets:
+            self._sets[mask] = mask_set(self._letters, mask)
+        return self._sets[mask]
+
+    def _written(self, row: list[Interval]) -> list[Interval]:
+        """The bytes of sorted intervals of code points."""
+        edges: list[Interval] = []
+        escapes: dict[int, int] = {}
+        for first, last, to in _clipped(row, 0, 0x7F):
+            if self._escaped:
+                _split_escapes(edges, escapes, first, last, to)
+            else:
+                edges.append((first, last, to))
+        if escapes:
+            edges.append((0x5C, 0x5C, self._escape(escapes)))
+            edges.sort()
+        for low, high, mark, rest in _LENGTHS:
+            edges.extend(self._blocks(_clipped(row, low, high), rest, mark))
+        return edges
+
+    def _blocks(self, row: list[Interval], rest: int, mark: int) -> list[Interval]:
+        """The edges of a lead or continuation byte that `rest` bytes follow.
+
+        `row` counts code points from where this byte would be `mark` and the others 0x80.
+        """
+        width = 64**rest
+        edges: list[Interval] = []
+        parts: dict[int, list[Interval]] = {}
+        for first, last, to in row:
+            while first <= last:
+                block = first // width
+                whole = (last + 1) // width - block
+                if first == block * width and whole > 0:
+                    tail = self._tail(rest, ((0, width - 1, to),))
+                    edges.append((mark + block, mark + block + whole - 1, tail))
+                    first = (block + whole) * width
+                else:
+                    stop = min(last, (block + 1) * width - 1)
+                    parts.setdefault(block, []).append((first % width, stop % width, to))
+                    first = stop + 1
+        for block, part in parts.items():
+            edges.append((mark + block, mark + block, self._tail(rest, tuple(part))))
+        return _joined(edges)
+
+    def _tail(self, rest: int, row: tuple[Interval, ...]) -> int:
+        """The node before the last `rest` bytes of a character; `row` counts from its block."""
+        if rest == 0:
+            return row[0][2]
+        node = self._tails.get((rest, row))
+        if node is None:
+            node = self._node(self._blocks(list(row), rest - 1, 0x80))
+            self._tails[rest, row] = node
+        return node
+
+    def _escape(self, escapes: dict[int, int]) -> int:
+        r"""The node after the backslash of short escapes and of `\u00XX`."""
+        edges: list[Interval] = []
+        by_high: dict[int, list[Interval]] = {}
+        for char, to in escapes.items():
+            if char in _SHORT_ESCAPES:
+                byte = _SHORT_ESCAPES[char][0]
+                edges.append((byte, byte, to))
+            else:
+                digit = b"0123456789abcdef"[char % 16]
+                by_high.setdefault(0x30 + char // 16, []).append((digit, digit, to))
+        if by_high:
+            node = self._node([(high, high, self._node(low)) for high, low in by_high.items()])
+            for byte in b"00":
+                node = self._node([(byte, byte, node)])
+            edges.append((0x75, 0x75, node))
+        return self._node(edges)
+
+    def _node(self, edges: list[Interval]) -> int:
+        """The node with these moves, the same one for the same moves."""
+        key = tuple(_joined(edges))
+        number = self._numbers.setdefault(key, len(self.nodes))
+        if number == len(self.nodes):
+            exits: set[int] = set()
+            for _, _, to in key:
+                exits.update((~to,) if to < 0 else self.exits[to])
+            self.nodes.append(list(key))
+            self.exits.append(tuple(sorted(exits)))
+        return number
+
+
+class _Copier:
+    """Copies nodes for the targets that their exits lead to; equal copies are made once."""
+
+    def __init__(self, shapes: _Shapes, characters: int, meter: Meter) -> None:
+        self.edges: list[list[ByteEdge]] = [[] for _ in range(characters)]
+        self._shapes = shapes
+        self._meter = meter
+        self._copies: dict[tuple[int, ...], int] = {}
+        self._numbers: dict[tuple[ByteEdge, ...], int] = {}
+
+    def write(self, state: int, shape: list[Interval], targets: list[int]) -> None:
+        """Add the moves of a character state whose exit i leads to the i-th target."""
+        self.edges[state] = [
+            (first, last, targets[~to] if to < 0 else self._copy(to, targets), True)
+            for first, last, to in shape
+        ]
+
+    def _copy(self, node: int, targets: list[int]) -> int:
+        key = (node, *[targets[exit_] for exit_ in self._shapes.exits[node]])
+        state = self._copies.get(key)
+        if state is None:
+            moves = tuple(
+                (first, last, targets[~to] if to < 0 else self._copy(to, targets), False)
+                for first, last, to in self._shapes.nodes[node]
+            )
+            state = self._copies[key] = self._numbers.setdefault(moves, len(self.edges))
+            if state == len(self.edges):
+                self.edges.append(list(moves))
+                self._meter.states(len(self.edges))
+        return state
+
+
+def _clipped(row: list[Interval], low: int, high: int) -> list[Interval]:
+    return [
+        (max(first, low), min(last, high), to)
+        for first, last, to in row
+        if first <= high and last >= low
+    ]
+
+
+def _split_escapes(
+    edges: list[Interval], escapes: dict[int, int], first: int, last: int, to: int
+) -> None:
+    """Sort ASCII characters into those written raw and those that are escaped."""
+    for char in (*range(first, min(last, 0x1F) + 1), 0x22, 0x5C):
+        if first <= char <= last:
+            escapes[char] = to
+    for low, high in ((0x20, 0x21), (0x23, 0x5B), (0x5D, 0x7F)):
+        if first <= high and last >= low:
+            edges.append((max(first, low), min(last, high), to))
+
+
+def _joined(edges: list[Interval]) -> list[Interval]:
+    """Sort ranges and merge neighbours with the same target."""
+    joined: list[Interval] = []
+    for first, last, to in sorted(edges):
+        if joined and joined[-1][1] + 1 == first and joined[-1][2] == to:
+            joined[-1] = (joined[-1][0], last, to)
+        else:
+            joined.append((first, last, to))
+    return joined

@@ -1,0 +1,177 @@
+"""Keywords about strings and about numbers."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+from structgen.regex import PatternError, PatternTooLarge
+from structgen.schema import nodes
+from structgen.schema.formats import FORMATS, format_node
+from structgen.schema.jsonschema.admits import exact
+from structgen.schema.jsonschema.documents import Json, child
+from structgen.schema.jsonschema.languages import automaton
+from structgen.schema.jsonschema.numbers import MOST_DIGITS, NUMERIC, meet_numbers, multiples
+from structgen.schema.jsonschema.reader import Reader
+from structgen.schema.nodes import Fixed, Integer, Never, Node, Number, Pattern, String
+
+STRING_KEYWORDS = frozenset({"minLength", "maxLength", "pattern", "format"})
+NUMBER_KEYWORDS = frozenset(
+    {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "format"}
+)
+UNCHECKED_FORMATS = frozenset({"password", "byte", "binary", "float", "double"})
+"""Formats of OpenAPI that are mere hints."""
+INTEGER_FORMATS = {
+    "int8": (-(2**7), 2**7 - 1),
+    "int16": (-(2**15), 2**15 - 1),
+    "int32": (-(2**31), 2**31 - 1),
+    "int64": (-(2**63), 2**63 - 1),
+    "uint8": (0, 2**8 - 1),
+    "uint16": (0, 2**16 - 1),
+    "uint32": (0, 2**32 - 1),
+    "uint64": (0, 2**64 - 1),
+}
+"""Formats of OpenAPI that say how large an integer may be."""
+
+
+def read_string(reader: Reader, schema: Json, path: str) -> Node:
+    """The strings of a schema."""
+    low = size(reader, schema, "minLength", path) or 0
+    high = size(reader, schema, "maxLength", path)
+    node = nodes.string(low, high)
+    if isinstance(node, Never):
+        return Never(f"minLength {low} is more than maxLength {high}", path)
+    if "pattern" in schema:
+        pattern = pattern_of(reader, schema["pattern"], child(path, "pattern"))
+        node = String(low, high, (pattern,)) if pattern is not None else node
+    return reader.meet(node, _format(reader, schema, path)) if "format" in schema else node
+
+
+def pattern_of(reader: Reader, source: Any, path: str) -> Pattern | None:
+    """A pattern of the schema; None where it cannot be enforced."""
+    try:
+        source.encode()
+    except (AttributeError, UnicodeEncodeError):
+        reader.refuse(path, "a pattern must be a string, without lone surrogates")
+        return None
+    pattern = Pattern(source, "ecma")
+    try:
+        automaton(pattern)
+    except PatternTooLarge as error:
+        reader.refuse(path, f"the pattern {source[:60]!r} is too large: {error}", "simplify it")
+    except PatternError as error:
+        reader.refuse(path, f"the pattern {source[:60]!r} cannot be enforced: {error}")
+    else:
+        return pattern
+    return None
+
+
+def _format(reader: Reader, schema: Json, path: str) -> Node:
+    name = schema["format"]
+    where = child(path, "format")
+    if not isinstance(name, str):
+        return reader.refuse(where, "a format must be a string")
+    if name in UNCHECKED_FORMATS or name in INTEGER_FORMATS:
+        return String()
+    node = format_node(name)
+    if node is None:
+        known = ", ".join(sorted({*FORMATS}))
+        return reader.refuse(where, f"the format {name!r} is not known", f"use one of: {known}")
+    return node
+
+
+def size(reader: Reader, schema: Json, keyword: str, path: str) -> int | None:
+    """The value of a keyword that counts something, None where it is missing."""
+    if keyword not in schema:
+        return None
+    value = schema[keyword]
+    whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+    if not whole or isinstance(value, bool) or value < 0:
+        reader.refuse(child(path, keyword), f"{keyword} must be a whole number, 0 or more")
+        return None
+    if value > 10**18:
+        # No text is that long, so the bound only has to stay that large.
+        return 10**18
+    return int(value)
+
+
+def read_number(reader: Reader, schema: Json, path: str) -> Node:
+    """The numbers of a schema, or its integers if that is its type."""
+    node = _bounds(reader, schema, path)
+    if "multipleOf" in schema:
+        divisor = _bound(reader, schema, "multipleOf", path)
+        if divisor is not None and divisor <= 0:
+            reader.refuse(child(path, "multipleOf"), "multipleOf must be more than 0")
+        elif divisor is not None and isinstance(node, NUMERIC):
+            node = _multiples_of(node, exact(divisor))
+    if isinstance(node, Never):
+        return Never(node.reason, path)
+    if "format" in schema:
+        return _number_format(reader, schema, node)
+    return node
+
+
+def _multiples_of(node: Integer | Number | Fixed, divisor: Fraction) -> Node:
+    if isinstance(node, Integer) and (1 / divisor).denominator == 1:
+        return node  # such as 0.5, of which every integer is a multiple
+    grid = multiples(divisor)
+    return meet_numbers(node, grid) if isinstance(grid, NUMERIC) else grid
+
+
+def _number_format(reader: Reader, schema: Json, node: Node) -> Node:
+    name = schema["format"]
+    if schema["type"] == "integer" and name in INTEGER_FORMATS:
+        return reader.meet(node, Integer(*INTEGER_FORMATS[name]))
+    return node
+
+
+def _bounds(reader: Reader, schema: Json, path: str) -> Node:
+    low, above = _one_bound(reader, schema, "minimum", "exclusiveMinimum", path)
+    high, below = _one_bound(reader, schema, "maximum", "exclusiveMaximum", path)
+    if schema["type"] == "integer":
+        first = None if low is None else math.floor(low) + 1 if above else math.ceil(low)
+        last = None if high is None else math.ceil(high) - 1 if below else math.floor(high)
+        return nodes.integer(first, last)
+    if low is None and high is None:
+        return Number()
+    return nodes.number(_double(low), _double(high), above, below)
+
+
+def _double(bound: float | None) -> float | None:
+    try:
+        return None if bound is None else float(bound)
+    except OverflowError:
+        return math.inf if bound is not None and bound > 0 else -math.inf
+
+
+def _one_bound(
+    reader: Reader, schema: Json, inclusive: str, exclusive: str, path: str
+) -> tuple[float | None, bool]:
+    """The stronger of two bounds on one side, and whether it is exclusive."""
+    bound = _bound(reader, schema, inclusive, path)
+    if isinstance(schema.get(exclusive), bool):  # draft 4: it makes the other one exclusive
+        return bound, bound is not None and bool(schema[exclusive])
+    strict = _bound(reader, schema, exclusive, path)
+    if strict is None:
+        return bound, False
+    if bound is None:
+        return strict, True
+    stronger = strict >= bound if inclusive == "minimum" else strict <= bound
+    return (strict, True) if stronger else (bound, False)
+
+
+def _bound(reader: Reader, schema: Json, keyword: str, path: str) -> int | float | None:
+    value = schema.get(keyword)
+    if keyword not in schema:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        reader.refuse(child(path, keyword), f"{keyword} must be a number")
+        return None
+    if isinstance(value, float) and not math.isfinite(value):
+        reader.refuse(child(path, keyword), f"{keyword} must be a finite number")
+        return None
+    if isinstance(value, int) and value.bit_length() > MOST_DIGITS * 3.32:
+        reader.refuse(child(path, keyword), f"{keyword} has more than {MOST_DIGITS} digits")
+        return None
+    return value
