@@ -34,6 +34,7 @@ from structgen.automata.structures import (
 )
 from structgen.errors import LimitError
 from structgen.options import Options
+from structgen.regex import PatternTooLarge
 from structgen.schema.nodes import (
     AnyJson,
     Array,
@@ -142,7 +143,10 @@ class _Assembler:
 
     def _string(self, node: String) -> Target:
         if node.patterns or node.excluded:
-            frame, a, room = pattern_frame(node)
+            try:
+                frame, a, room = pattern_frame(node)
+            except PatternTooLarge as error:
+                raise LimitError(str(error)) from error
             self.frames[node] = frame
             return node, a, room
         self.frames[STRING] = string_frame()

@@ -45,7 +45,7 @@ def escaped_frame(frame: Frame, moved: Moved) -> Frame:
         if chain >= 0:
             _edge(b, state, chain, state + 1, 0)
         for byte in range(256) if row >= 0 else ():
-            entry = int(frame.table[row + frame.classes[states[state, CLASSES] + byte]])
+            entry = int(frame.table[row + int(frame.classes[states[state, CLASSES] + byte])])
             if entry >= 0:
                 _edge(b, state, byte, entry >> FLAG_BITS, entry & (1 << FLAG_BITS) - 1)
     for state, call in frame.calls:

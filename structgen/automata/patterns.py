@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from structgen import regex
 from structgen.automata.frames import COUNT, END, NO_LIMIT, ROOM, Frame, FrameBuilder
+from structgen.regex import ByteDfa, Dfa, all_accepting, endless, to_bytes
 from structgen.schema.nodes import String
 from structgen.schema.strings import content_dfa, string_dfa
 
@@ -27,19 +27,19 @@ def pattern_frame(node: String) -> tuple[Frame, int, int]:
     dfa = content_dfa(node.patterns, node.excluded)
     if _can_count(dfa, node):
         room = NO_LIMIT if node.max_length is None else min(node.max_length, NO_LIMIT)
-        return _quoted(regex.to_bytes(dfa, "json"), counted=True), node.min_length, room
-    return _quoted(regex.to_bytes(string_dfa(node), "json"), counted=False), 0, NO_LIMIT
+        return _quoted(to_bytes(dfa, "json"), counted=True), node.min_length, room
+    return _quoted(to_bytes(string_dfa(node), "json"), counted=False), 0, NO_LIMIT
 
 
-def _can_count(dfa: regex.Dfa, node: String) -> bool:
+def _can_count(dfa: Dfa, node: String) -> bool:
     """Whether every text can end as soon as it is long enough, and grow until then."""
-    may_end = node.max_length is None or regex.all_accepting(dfa)
+    may_end = node.max_length is None or all_accepting(dfa)
     # One needed character is measured exactly in every state; more would be an estimate.
-    may_grow = node.min_length == 0 or (node.min_length == 1 and regex.endless(dfa))
+    may_grow = node.min_length == 0 or (node.min_length == 1 and endless(dfa))
     return may_end and may_grow
 
 
-def _quoted(automaton: regex.ByteDfa, *, counted: bool) -> Frame:
+def _quoted(automaton: ByteDfa, *, counted: bool) -> Frame:
     """Quotes around the texts of `automaton`; a counted unit is taken at a character's start."""
     b = FrameBuilder("pattern")
     b.literal(b'"')

@@ -84,9 +84,15 @@ class _Checker:
         return rest and all(map(self.is_finite, first)) and all(map(self.is_finite, needed))
 
     def _is_finite_object(self, node: Object) -> bool:
-        if not all(self.is_finite(prop.node) for prop in self._written(node)):
-            return False
-        known = sum(self.is_finite(prop.node) for prop in node.properties)
+        # Each part is visited once: twice at every level would be exponential in the nesting.
+        written = {prop.name for prop in self._written(node)}
+        known = 0
+        for prop in node.properties:
+            if prop.name in written or node.min_properties:
+                finite = self.is_finite(prop.node)
+                known += finite
+                if prop.name in written and not finite:
+                    return False
         return known >= node.min_properties or any(
             self.is_finite(extra.value) for extra in node.extras
         )

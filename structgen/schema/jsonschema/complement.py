@@ -258,7 +258,8 @@ def _with_any_extra(definitions: Definitions, a: Object, b: Object) -> Iterator[
                 own = {part.name: part for part in node.properties}.get(name)
                 value = own.node if own else undeclared(node, name)
                 value = value if present else Never("it must be missing")
-                node = with_property(node, name, value, required=present)
+                must = present or bool(own and own.required)
+                node = with_property(node, name, value, required=must)
         if isinstance(node, Object):
             count = required + sum(chosen) + 1
             yield _sized(definitions, node, Object(min_properties=count))
