@@ -109,8 +109,8 @@ def _inside(node: Node, key: str | int) -> Iterator[Node]:
     """The nodes of a member or item."""
     match node:
         case Array():
-            known = isinstance(key, int) and key < len(node.prefix)
-            yield node.prefix[key] if known else node.item
+            is_first = isinstance(key, int) and key < len(node.prefix)
+            yield node.prefix[int(key)] if is_first else node.item
         case Object():
             declared = [prop.node for prop in node.properties if prop.name == key]
             yield from declared or (extra.value for extra in node.extras)

@@ -480,8 +480,8 @@ class Oracle:
                 yield lambda p, name=name: self._literal(p, name), prop.node, index + 1
             if self._is_required(prop):
                 return
+        names = {*node.reserved, *(prop.name for prop in node.properties)}
         for extra in node.extras if may_end else ():
-            names = {*node.reserved, *(prop.name for prop in node.properties)}
             if self._can_end(extra.value):
                 key = extra.key
                 yield lambda p, key=key: self._key(p, key, names), extra.value, len(node.properties)

@@ -112,7 +112,10 @@ def _nested(leaves: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
     return st.recursive(
         leaves,
         lambda inner: st.one_of(
-            _object(inner), _arrays(inner), _unions(inner), st.builds(nodes.map_of, strings(), inner)
+            _object(inner),
+            _arrays(inner),
+            _unions(inner),
+            st.builds(nodes.map_of, strings(), inner),
         ),
         max_leaves=6,
     )

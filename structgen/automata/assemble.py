@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import assert_never
 
-from structgen.automata.frames import NO_LIMIT, Frame, FrameBuilder
-from structgen.automata.keys import other_key_frame
 from structgen.automata.arrays import array_places
 from structgen.automata.embedded import escaped_frame, escaped_text
+from structgen.automata.frames import NO_LIMIT, Frame, FrameBuilder
+from structgen.automata.keys import other_key_frame
 from structgen.automata.numbers import (
     bounded_number_frame,
     fixed_frame,
@@ -50,8 +50,8 @@ from structgen.schema.nodes import (
     Schema,
     String,
     Union,
-    map_of,
 )
+from structgen.schema.nodes import Extra as Member
 
 LABELS = "labels"
 """Key of the one frame that all label sets share; its registers say which labels."""
@@ -256,7 +256,7 @@ class _Assembler:
         return key
 
 
-_ANY_OBJECT = map_of(String(), AnyJson())
+_ANY_OBJECT = Object(extras=(Member(String(), AnyJson()),))
 
 
 def _item_registers(node: Array) -> tuple[int, int]:

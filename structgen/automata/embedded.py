@@ -52,9 +52,7 @@ def escaped_frame(frame: Frame, moved: Moved) -> Frame:
         callee, first, second = moved(call.callee, call.a, call.b)
         b.add_call(state, replace(call, callee=callee, a=first, b=second))
     common = int(states[0, FLAGS])
-    return b.frame(
-        loop=int(states[0, LOOP]), chars=bool(common & CHARS), wide=bool(common & WIDE)
-    )
+    return b.frame(loop=int(states[0, LOOP]), chars=bool(common & CHARS), wide=bool(common & WIDE))
 
 
 def _edge(b: FrameBuilder, state: int, byte: int, to: int, flags: int) -> None:

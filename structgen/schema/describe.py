@@ -201,7 +201,9 @@ def _fixed(node: Fixed) -> str:
     step = "" if node.step == 1 else f", multiple of {_decimal(node.step * unit)}"
     places = f", at most {node.places} decimals" if node.places and node.step == 1 else ""
     kind = "number" if node.places else "whole number"
-    return f"{kind} (from {_decimal(node.low * unit)} to {_decimal(node.high * unit)}{step}{places})"
+    return (
+        f"{kind} (from {_decimal(node.low * unit)} to {_decimal(node.high * unit)}{step}{places})"
+    )
 
 
 def _decimal(value: Fraction) -> str:

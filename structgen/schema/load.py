@@ -9,8 +9,8 @@ from pydantic import BaseModel, PydanticUserError, TypeAdapter
 from pydantic_core import SchemaError as CoreSchemaError
 
 from structgen.errors import Fault, LimitError, UnsatisfiableSchemaError, UnsupportedSchemaError
-from structgen.schema.check import unsatisfiable
 from structgen.regex import PatternTooLarge
+from structgen.schema.check import unsatisfiable
 from structgen.schema.core import Core, CoreNodes, read_core_schema
 from structgen.schema.enforce import unenforceable
 from structgen.schema.jsonschema import JsonSchemaNodes, read_json_schema

@@ -56,7 +56,9 @@ class _Arranger:
         declared = {prop.name: prop.node for prop in node.properties}
         names = [name for name in declared if name in value]
         names += [name for name in value if name not in declared]
-        return {name: self.arrange(self._inner(node, declared, name), value[name]) for name in names}
+        return {
+            name: self.arrange(self._inner(node, declared, name), value[name]) for name in names
+        }
 
     def _inner(self, node: Object, declared: Mapping[str, Node], name: str) -> Node:
         if name in declared:

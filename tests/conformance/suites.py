@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from structgen import Limits
-from structgen.compiler import CompiledSchema, compile, forget_schemas
+from structgen.compiler import CompiledSchema, compile, forget_schemas  # noqa: A004
 from structgen.errors import LimitError, SchemaError
 from structgen.testing import byte_vocabulary
 from tests.conformance.instances import accepts

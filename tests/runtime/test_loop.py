@@ -5,7 +5,7 @@ import time
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from structgen.errors import IllegalTokenError, ModelError, UsageError
@@ -117,6 +117,7 @@ def test_probabilities_agree_with_a_full_softmax():
     ),
     do_sample=st.booleans(),
 )
+@settings(deadline=None)
 def test_a_batch_gives_what_its_rows_give_alone(seed, rows, do_sample):
     def session(row):
         return ChoiceSession(WORDS, row[1], forcing=row[2])

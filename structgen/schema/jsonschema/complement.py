@@ -111,13 +111,18 @@ def _bounded(options: Iterator[Node], least: int = 0) -> Node:
 
 
 def _minus_refs(definitions: Definitions, a: Node, b: Node) -> Node:
+    mine = definitions.parts(a)
+    if (b, False) in mine:
+        return a
+    if (b, True) in mine:
+        return NOTHING
     left = a.name if isinstance(a, Ref) else "any" if isinstance(a, AnyJson) else "it"
     hint = f"{left} without {b.name}" if isinstance(b, Ref) else f"part of {left}"
 
     def compute() -> Node:
         return minus(definitions, definitions.resolve(a), definitions.resolve(b))
 
-    return definitions.combined(("-", a, b), hint, compute)
+    return definitions.combined((*mine, (b, False)), hint, compute)
 
 
 def _minus_same(definitions: Definitions, a: Node, b: Node) -> Iterator[Node]:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from structgen.errors import Fault, LimitError
+from structgen.schema.jsonschema.walk import references
 from structgen.schema.nodes import Never, Node, Ref, Union
 
 MOST_NODES = 200_000
 """How many nodes one schema may be read and combined into."""
 
+MOST_COMBINATIONS = 1000
+"""How many combinations of definitions there may be."""
+
 Thunk: TypeAlias = Callable[[], Node]
+Parts: TypeAlias = tuple[tuple[Node, bool], ...]
+"""Nodes that a value must match (True) or must not match, in order."""
 
 
 class Unrepresentable(Exception):
@@ -41,9 +47,10 @@ class Definitions:
     _running: set[str] = field(default_factory=set[str])
     _used: set[str] = field(default_factory=set[str])
     _taken: dict[str, int] = field(default_factory=dict[str, int])
-    _memo: dict[Hashable, Node | Unrepresentable] = field(
-        default_factory=lambda: dict[Hashable, Node | Unrepresentable]()
+    _memo: dict[Parts, Node | Unrepresentable] = field(
+        default_factory=lambda: dict[Parts, Node | Unrepresentable]()
     )
+    _parts: dict[str, Parts] = field(default_factory=lambda: dict[str, Parts]())
     _work: int = 0
 
     def refuse(self, path: str, problem: str, advice: str = "") -> Never:
@@ -87,8 +94,15 @@ class Definitions:
         while self._pending:
             self._force(next(iter(self._pending)))
 
-    def combined(self, key: Hashable, hint: str, compute: Thunk, *, lazy: bool = False) -> Node:
-        """The result of an operation on recursive parts; inside of itself it is a reference.
+    def parts(self, node: Node) -> Parts:
+        """What a node was combined from: nodes that must match, and nodes that must not."""
+        known = self._parts.get(node.name) if isinstance(node, Ref) else None
+        return ((node, True),) if known is None else known
+
+    def combined(self, key: Parts, hint: str, compute: Thunk, *, lazy: bool = False) -> Node:
+        """The combination of recursive parts; inside of itself it is a reference.
+
+        It is known by its parts, so that combinations of combinations come to an end.
 
         Args:
             lazy: put it off where a part is just being made, else that raises `InProgress`.
@@ -100,8 +114,14 @@ class Definitions:
             if isinstance(known, Ref):
                 self._used.add(known.name)
             return known
+        if len(self._parts) >= MOST_COMBINATIONS:
+            raise LimitError(
+                f"the schema's recursive parts are combined in more than {MOST_COMBINATIONS:,} "
+                f"ways, at {self.path[:60]}; combine fewer of them"
+            )
         name = self._fresh(hint)
         self._memo[key] = Ref(name)
+        self._parts[name] = key
         try:
             node = self._run(name, compute)
         except InProgress:
@@ -115,11 +135,12 @@ class Definitions:
             self._memo[key] = error
             self.nodes[name] = Never(str(error))
             raise
-        if name in self._used:
-            self.nodes[name] = node
-            return Ref(name)
-        self._memo[key] = node
-        return node
+        if name not in self._used and next(references(node), None) is None:
+            self._memo[key] = node
+            return node
+        # What holds references stays a reference, so that its parts are known when it is combined.
+        self.nodes[name] = node
+        return Ref(name)
 
     def _run(self, name: str, thunk: Thunk) -> Node:
         self._running.add(name)
@@ -165,8 +186,13 @@ class Definitions:
         return found
 
     def _fresh(self, hint: str) -> str:
-        count = self._taken[hint] = self._taken.get(hint, 0) + 1
-        return hint if count == 1 else f"{hint}#{count}"
+        name, count = hint, self._taken.get(hint, 0)
+        while name in self._taken:
+            count += 1
+            name = f"{hint}#{count + 1}"
+        self._taken[hint] = count
+        self._taken[name] = 0
+        return name
 
 
 def _names(node: Node) -> Iterator[str]:

@@ -105,14 +105,20 @@ def _filter(definitions: Definitions, choices: Labels, other: Node) -> Node:
 
 
 def _meet_refs(definitions: Definitions, a: Node, b: Node) -> Node:
-    if isinstance(a, Ref) and isinstance(b, Ref) and a == b:
+    mine, theirs = definitions.parts(a), definitions.parts(b)
+    if set(theirs) <= set(mine):
         return a
+    if set(mine) <= set(theirs):
+        return b
+    parts = tuple(dict.fromkeys(mine + theirs))
+    if any((node, not must) in parts for node, must in parts):
+        return Never("it must and must not match one definition")
     hint = " & ".join(node.name for node in (a, b) if isinstance(node, Ref))
 
     def compute() -> Node:
         return meet(definitions, definitions.resolve(a), definitions.resolve(b))
 
-    return definitions.combined(("&", a, b), hint, compute, lazy=True)
+    return definitions.combined(parts, hint, compute, lazy=True)
 
 
 def _distribute(definitions: Definitions, a: Node, b: Node) -> Node:
