@@ -127,3 +127,10 @@ def test_some_item_is_wrong() -> None:
     assert admits({}, rest, ["a", 1])
     assert not admits({}, rest, ["a"])
     assert not isinstance(rest, Never)
+
+
+def test_a_required_property_stays_required_where_another_is_not_declared() -> None:
+    first = Object((Property("a", AnyJson()),), (Extra(String(), AnyJson()),))
+    rest = minus(Definitions(), first, Object((Property("a", AnyJson(), required=False),)))
+    assert admits({}, rest, {"a": 1, "b": 2})
+    assert not admits({}, rest, {"b": 2})

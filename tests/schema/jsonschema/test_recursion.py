@@ -56,8 +56,23 @@ TABLE: list[tuple[Any, list[Any], list[Any]]] = [
     ),
 ]
 
+TABLE += [
+    (
+        {"type": "array", "items": {"items": {"const": "x"}, "$ref": "#"}},
+        [[], [[]], [[], []]],
+        [["x"], [["x"]], [[1]]],
+    ),
+    (
+        {"items": {"items": {"$ref": "#"}, "$ref": "#", "maxItems": 1}, "type": "array"},
+        [[], [[]], [[[]], [[]]]],
+        [1, [1], [[[], []]]],
+    ),
+]
 
-@pytest.mark.parametrize(("schema", "valid", "invalid"), TABLE, ids=["and", "oneOf", "not"])
+
+@pytest.mark.parametrize(
+    ("schema", "valid", "invalid"), TABLE, ids=["and", "oneOf", "not", "self", "growing"]
+)
 def test_recursive_schemas_are_combined(schema: Any, valid: list[Any], invalid: list[Any]) -> None:
     read = read_json_schema(schema, "test")
     assert read.faults == ()
