@@ -39,6 +39,15 @@ if TYPE_CHECKING:
     from structgen.runtime.hf import HFModel as HFModel
     from structgen.runtime.hf import load as load
     from structgen.runtime.lm import LanguageModel as LanguageModel
+    from structgen.schema.functions import Arguments as Arguments
+    from structgen.schema.functions import arguments_model as arguments_model
+    from structgen.schema.functions import arguments_of as arguments_of
+    from structgen.schema.roots import OneOf as OneOf
+    from structgen.schema.roots import Regex as Regex
+    from structgen.schema.roots import Sequence as Sequence
+    from structgen.schema.roots import Text as Text
+    from structgen.schema.roots import Thinking as Thinking
+    from structgen.schema.roots import Thought as Thought
     from structgen.tokens.session import Session as Session
     from structgen.tokens.session import fill_masks as fill_masks
     from structgen.tokens.vocabulary import Vocabulary as Vocabulary
@@ -62,6 +71,8 @@ _HOMES = {
     "structgen.results": ("Generation", "LabelScore", "Timings", "Usage"),
     "structgen.runtime.hf": ("HFModel", "load"),
     "structgen.runtime.lm": ("LanguageModel",),
+    "structgen.schema.functions": ("Arguments", "arguments_model", "arguments_of"),
+    "structgen.schema.roots": ("OneOf", "Regex", "Sequence", "Text", "Thinking", "Thought"),
     "structgen.tokens.session": ("Session", "fill_masks"),
     "structgen.tokens.vocabulary": ("Vocabulary",),
 }

@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 from pydantic import BaseModel
 
 from structgen.errors import OptionError
-from structgen.generator import MAX_NEW_TOKENS, Generator, check_max_new_tokens
-from structgen.linter import DesignWarning
+from structgen.generator import MAX_NEW_TOKENS, Generator, check_max_new_tokens, check_retries
+from structgen.linter import DesignWarning, ignore_in_class
 from structgen.linter import lint as lint_schema
 from structgen.options import Layout, Options
 from structgen.prompts import Prompt, SchemaPrompt, check_prompt, schema_text
 from structgen.runtime.lm import LanguageModel
 from structgen.runtime.sampling import Sampling
+from structgen.schema.bans import banned_texts, without_strings
 from structgen.schema.load import load_schema
+from structgen.schema.roots import Form
 
 if TYPE_CHECKING:
     from structgen.runtime.hf import HFModel
@@ -46,7 +48,7 @@ def default_lm() -> HFModel:
 
 @overload
 def generate(
-    schema: type[T],
+    schema: type[T] | Form[T],
     prompt: Prompt,
     *,
     lm: LanguageModel | None = None,
@@ -57,9 +59,13 @@ def generate(
     top_p: float | None = None,
     min_p: float | None = None,
     seed: int | None = None,
+    retries: int = 0,
     layout: Layout = "spaced",
     require_all: bool = False,
     schema_prompt: SchemaPrompt = True,
+    banned_strings: Collection[str] = (),
+    allowed_token_ids: Collection[int] | None = None,
+    banned_token_ids: Collection[int] = (),
 ) -> T: ...
 @overload
 def generate(
@@ -74,9 +80,13 @@ def generate(
     top_p: float | None = None,
     min_p: float | None = None,
     seed: int | None = None,
+    retries: int = 0,
     layout: Layout = "spaced",
     require_all: bool = False,
     schema_prompt: SchemaPrompt = True,
+    banned_strings: Collection[str] = (),
+    allowed_token_ids: Collection[int] | None = None,
+    banned_token_ids: Collection[int] = (),
 ) -> Any: ...
 def generate(
     schema: Any,
@@ -90,9 +100,13 @@ def generate(
     top_p: float | None = None,
     min_p: float | None = None,
     seed: int | None = None,
+    retries: int = 0,
     layout: Layout = "spaced",
     require_all: bool = False,
     schema_prompt: SchemaPrompt = True,
+    banned_strings: Collection[str] = (),
+    allowed_token_ids: Collection[int] | None = None,
+    banned_token_ids: Collection[int] = (),
 ) -> Any:
     """Generate one value of a type; keep a `Generator` to generate many.
 
@@ -101,16 +115,19 @@ def generate(
     Args:
         lm: a language model, see `structgen.load`; None for the default one.
 
+    The other options are those of `Generator`.
+
     Raises:
         StructgenError: see `Generator`; the schema and the options are checked before a model is
             loaded.
     """
     if lm is None:
         Options(layout, require_all)
-        schema_text(load_schema(schema).schema, schema_prompt)
+        banned = banned_texts(banned_strings)
+        schema_text(without_strings(load_schema(schema).schema, banned), schema_prompt)
         check_prompt(prompt)
         check_max_new_tokens(max_new_tokens)
-        Sampling(do_sample, temperature, top_k, top_p, min_p, seed)
+        check_retries(retries, Sampling(do_sample, temperature, top_k, top_p, min_p, seed))
         lm = default_lm()
     generator = Generator[Any](
         schema,
@@ -122,9 +139,13 @@ def generate(
         top_p=top_p,
         min_p=min_p,
         seed=seed,
+        retries=retries,
         layout=layout,
         require_all=require_all,
         schema_prompt=schema_prompt,
+        banned_strings=banned_strings,
+        allowed_token_ids=allowed_token_ids,
+        banned_token_ids=banned_token_ids,
     )
     return generator(prompt)
 
@@ -154,7 +175,8 @@ def structured(
         class Person(BaseModel): ...
 
     Args:
-        ignore: codes or names of lint rules to leave out, see `structgen.lint`.
+        ignore: codes or names of lint rules to leave out for this class, also where it is a part of
+            others, see `structgen.lint`.
         lint: False for no design lint at all.
 
     Raises:
@@ -170,6 +192,7 @@ def _checked(model: Model, ignore: Collection[str], lint: bool, frames: int) -> 
     """The model itself; `frames` further out is the code to warn about."""
     if not (isinstance(model, type) and issubclass(model, BaseModel)):  # pyright: ignore[reportUnnecessaryIsInstance]  # untyped callers
         raise OptionError(f"structured is for Pydantic models, got {model!r}")
+    ignore_in_class(model, ignore)
     if model.__pydantic_complete__:
         if not lint:
             load_schema(model)

@@ -6,24 +6,36 @@ import logging
 import threading
 import time
 from collections import OrderedDict
+from collections.abc import Collection
+from dataclasses import replace
+from functools import lru_cache
 from typing import Any, Generic, TypeVar, cast
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
+from pydantic_core import from_json
 
 from structgen.automata.assemble import assemble
 from structgen.automata.program import Program, link
+from structgen.deadline import deadline
 from structgen.errors import (
     InvalidTextError,
+    LimitError,
     OptionError,
     UnsatisfiableSchemaError,
     ValidationFailedError,
+    VocabularyError,
 )
 from structgen.options import Layout, Limits, Options
+from structgen.schema.bans import banned_texts, without_strings
 from structgen.schema.check import unsatisfiable
 from structgen.schema.fingerprint import fingerprint
+from structgen.schema.functions import arguments_model, forget_functions, is_function
 from structgen.schema.load import LoadedSchema, load_schema
 from structgen.schema.nodes import Schema
+from structgen.schema.reading import Piece
+from structgen.schema.roots import Form
 from structgen.tokens.automaton import Automaton, bind
+from structgen.tokens.parts import PartSession, limited_parts
 from structgen.tokens.profiles import ProfileCache
 from structgen.tokens.session import Session, check_budget
 from structgen.tokens.tables import TableSource
@@ -53,6 +65,7 @@ class CompiledSchema(Generic[T]):
         self._loaded = loaded
         self._automaton = automaton
         self._tables = tables
+        self._limited = limited_parts(automaton.program)
         self.options = options
         self.fingerprint = digest
         """Hex hash of schema and options."""
@@ -107,6 +120,8 @@ class CompiledSchema(Generic[T]):
             BudgetError: the shortest value takes more than `max_tokens`.
         """
         check_budget(max_tokens, self.min_tokens, self.title)
+        if self._limited:
+            return PartSession(self._tables, self.vocabulary, max_tokens, self._limited)
         return Session(self._tables, self.vocabulary, max_tokens)
 
     def validate(self, text: str | bytes) -> T:
@@ -122,14 +137,26 @@ class CompiledSchema(Generic[T]):
         except UnicodeError as error:
             raise InvalidTextError(f"the value is not UTF-8 text: {error}") from error
         try:
-            return cast(T, self._loaded.adapter.validate_json(text))
-        except ValidationError as error:
-            raise ValidationFailedError(text, error) from error
+            return cast(T, self._loaded.reader.value(text))
+        except ValueError as error:  # Pydantic's ValidationError is one
+            raise ValidationFailedError(text, error, value=_json_value(text)) from error
+
+    def pieces(self, text: str) -> tuple[Piece, ...]:
+        """Where the parts of a generated text stand in which labels may be."""
+        return tuple(self._loaded.reader.pieces(text, "$", 0))
 
     def memory_bytes(self) -> int:
         """Bytes of the automaton and the masks kept so far."""
         plan = sum(part.nbytes for part in self._automaton.plan)
         return self.program.memory_bytes() + plan + self._tables.memory_bytes()
+
+
+def _json_value(text: str) -> Any:
+    """The value of a JSON text, None for any other text."""
+    try:
+        return from_json(text)
+    except ValueError:
+        return None
 
 
 class _Recent(Generic[K, V]):
@@ -166,6 +193,8 @@ class Compiler:
 
     def compile(self, source: Any, vocabulary: Vocabulary, options: Options) -> CompiledSchema[Any]:
         """The compiled schema, from memory where it is known."""
+        if is_function(source):
+            source = arguments_model(source)
         if not isinstance(source, type):
             return self._by_schema(source, vocabulary, options)
         key = (source, vocabulary.fingerprint + vocabulary.encoder_id, options)
@@ -191,8 +220,20 @@ class Compiler:
     def _by_schema(
         self, source: Any, vocabulary: Vocabulary, options: Options
     ) -> CompiledSchema[Any]:
+        try:
+            return self._loaded(source, vocabulary, options)
+        except RecursionError as error:
+            raise LimitError(
+                "the schema is nested too deeply to be compiled; flatten it"
+            ) from error
+
+    def _loaded(self, source: Any, vocabulary: Vocabulary, options: Options) -> CompiledSchema[Any]:
         started = time.perf_counter()
-        loaded = load_schema(source)
+        loaded = load_schema(source, max_seconds=options.limits.max_seconds)
+        if options.banned_strings:
+            with deadline(options.limits.max_seconds):
+                schema = without_strings(loaded.schema, options.banned_strings)
+            loaded = replace(loaded, schema=schema)
         impossible = options.require_all and unsatisfiable(loaded.schema, require_all=True)
         if impossible:
             raise UnsatisfiableSchemaError(impossible, schema=loaded.schema.title)
@@ -211,7 +252,8 @@ class Compiler:
     def _build(
         self, loaded: LoadedSchema, vocabulary: Vocabulary, options: Options, digest: str
     ) -> CompiledSchema[Any]:
-        program = link(assemble(loaded.schema, options), options.limits)
+        with deadline(options.limits.max_seconds):
+            program = link(assemble(loaded.schema, options), options.limits)
         automaton = bind(program, vocabulary, options.limits)
         profiles = self._profiles.get(vocabulary.fingerprint)
         if profiles is None:
@@ -225,39 +267,67 @@ _COMPILER = Compiler()
 
 
 def compile(
-    schema: type[T] | TypeAdapter[T] | Any,
+    schema: type[T] | TypeAdapter[T] | Form[T] | Any,
     vocabulary: Vocabulary,
     *,
     layout: Layout = "spaced",
     require_all: bool = False,
+    banned_strings: Collection[str] = (),
+    allowed_token_ids: Collection[int] | None = None,
+    banned_token_ids: Collection[int] = (),
     limits: Limits | None = None,
 ) -> CompiledSchema[T]:
-    """Compile a Pydantic model, or any type that Pydantic can validate.
+    """Compile a Pydantic model, any type that Pydantic can validate, a JSON Schema, or a function.
 
     Example: `compile(Triage, Vocabulary.from_tokenizer(tokenizer)).session()`
 
     Args:
+        schema: of a function, its arguments are meant, see `arguments_model`.
         layout: `spaced` as `json.dumps` writes, `compact`, or `flexible` (bounded whitespace).
         require_all: emit also the fields that have a default.
+        banned_strings: texts that no string, label, free text or free key may contain.
+        allowed_token_ids: the only tokens that may be written, besides the end tokens.
+        banned_token_ids: tokens that may not be written.
 
     Raises:
         UnsupportedSchemaError: parts that cannot be enforced, all at once.
         UnsatisfiableSchemaError: no finite value matches.
         LimitError: the automaton would be too large.
-        VocabularyError: the vocabulary lacks bytes that every value needs.
+        VocabularyError: the vocabulary, or what is allowed of it, lacks bytes that every value
+            needs.
     """
     if not isinstance(vocabulary, Vocabulary):  # pyright: ignore[reportUnnecessaryIsInstance]  # a common mistake of untyped callers
         raise OptionError(
             f"vocabulary must be a structgen.Vocabulary, got {type(vocabulary).__name__}; use "
             "Vocabulary.from_tokenizer(tokenizer)"
         )
-    options = Options(layout, require_all, Limits() if limits is None else limits)
-    return _COMPILER.compile(schema, vocabulary, options)
+    banned = banned_texts(banned_strings)
+    options = Options(layout, require_all, Limits() if limits is None else limits, banned)
+    if allowed_token_ids is None and not len(banned_token_ids):
+        return _COMPILER.compile(schema, vocabulary, options)
+    allowed = None if allowed_token_ids is None else frozenset(allowed_token_ids)
+    usable = _restricted(vocabulary, vocabulary.encoder_id, allowed, frozenset(banned_token_ids))
+    try:
+        return _COMPILER.compile(schema, usable, options)
+    except VocabularyError as error:
+        message = f"with the tokens that are allowed, {error}; allow more tokens"
+        raise VocabularyError(message, missing_bytes=error.missing_bytes) from error
+
+
+@lru_cache(maxsize=8)
+def _restricted(
+    vocabulary: Vocabulary,
+    encoder_id: str,  # noqa: ARG001  # tells vocabularies apart that are equal otherwise
+    allowed: frozenset[int] | None,
+    banned: frozenset[int],
+) -> Vocabulary:
+    return vocabulary.restricted(allowed, banned)
 
 
 def clear_cache() -> None:
     """Forget every compiled schema in memory."""
     _COMPILER.clear()
+    forget_functions()
 
 
 def forget_schemas() -> None:

@@ -26,6 +26,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+MOST_SHOWN, SHOWN = 100, 400
+"""Faults in a message, and characters at each end of one."""
 
 
 class StructgenError(Exception):
@@ -57,8 +61,20 @@ class SchemaError(StructgenError):
     def __init__(self, faults: Iterable[Fault], *, schema: str = "schema") -> None:
         self.faults: tuple[Fault, ...] = tuple(faults)
         self.schema = schema
-        lines = "\n".join(f"  {fault}" for fault in self.faults)
-        super().__init__(f"{schema} cannot be compiled:\n{lines}")
+        lines = [f"\n  {_short(str(fault))}" for fault in self.faults[:MOST_SHOWN]]
+        if len(self.faults) > MOST_SHOWN:
+            lines.append(f"\n  and {len(self.faults) - MOST_SHOWN} more, see `faults`")
+        super().__init__(_printable(f"{schema} cannot be compiled:{''.join(lines)}"))
+
+
+def _short(text: str) -> str:
+    """The text without its middle, where it is very long."""
+    return text if len(text) <= 2 * SHOWN else f"{text[:SHOWN]} ... {text[-SHOWN:]}"
+
+
+def _printable(text: str) -> str:
+    r"""The text with `\udXXX` for lone surrogates, which no terminal and no log takes."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 class UnsupportedSchemaError(SchemaError):
@@ -146,12 +162,28 @@ class GenerationError(StructgenError):
 class ValidationFailedError(GenerationError):
     """The text fits the schema, but one of the model's Python validators rejected it."""
 
-    def __init__(self, text: str, cause: Exception) -> None:
+    def __init__(
+        self, text: str, cause: Exception, *, value: Any = None, rejected: Sequence[str] = ()
+    ) -> None:
         self.text = text
+        """What was generated last."""
+        self.value = value
+        """The JSON value of `text`, before any validator ran; None where `text` is no JSON."""
+        self.cause = cause
+        """Pydantic's `ValidationError`."""
+        self.texts: tuple[str, ...] = (*rejected, text)
+        """The texts of all attempts, in order."""
+        self.attempts = len(self.texts)
+        before = "".join(f"\nrejected before: {earlier}" for earlier in rejected)
+        tried = f" in each of {self.attempts} attempts, at last" if rejected else ""
         super().__init__(
-            f"the generated text has the right shape but was rejected after generation: {cause}\n"
-            f"text: {text}"
+            "the generated text has the right shape but was rejected after "
+            f"generation{tried}: {cause}\ntext: {text}{before}"
         )
+
+    def after(self, rejected: Sequence[str]) -> ValidationFailedError:
+        """The same error, of an attempt that came after others."""
+        return ValidationFailedError(self.text, self.cause, value=self.value, rejected=rejected)
 
 
 class LimitError(StructgenError):

@@ -28,6 +28,9 @@ class Limits:
     """Consecutive blanks and newlines in the layout `flexible`."""
     cache_bytes: int = 64 * 2**20
     """Masks kept by one compiled schema; beyond it they are dropped and computed again."""
+    max_seconds: int = 10
+    """Processor time to read a schema, and again to build its automaton; as a rule the other limits
+    end it much sooner."""
     max_threads: int = 4096
     """Alternatives of an ambiguous schema that are followed at once."""
 
@@ -54,6 +57,8 @@ class Options:
     require_all: bool = False
     """Emit every property, also those with a default."""
     limits: Limits = field(default_factory=Limits)
+    banned_strings: tuple[str, ...] = ()
+    """Sorted texts that no free text, string, label or free key contains."""
 
     def __post_init__(self) -> None:
         if self.layout not in get_args(Layout):

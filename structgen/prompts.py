@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from structgen.errors import InvalidTextError, OptionError
 from structgen.schema.describe import describe
-from structgen.schema.nodes import Schema
+from structgen.schema.nodes import Choice, Parts, Raw, Schema
 
 Prompt: TypeAlias = str | Sequence[Mapping[str, Any]]
 """A text, or chat messages with `role` and `content`."""
@@ -17,6 +17,8 @@ SchemaPrompt: TypeAlias = bool | str | Callable[[str], str]
 form. A function: from the short form to the text."""
 
 WORDING = "Answer with one JSON value of this form, and nothing else:\n{schema}"
+CHOICE_WORDING = "Answer with one of these, and nothing else:\n{schema}"
+TEXT_WORDING = "Answer in this form, and with nothing else:\n{schema}"
 
 
 def schema_text(schema: Schema, schema_prompt: SchemaPrompt) -> str:
@@ -28,12 +30,25 @@ def schema_text(schema: Schema, schema_prompt: SchemaPrompt) -> str:
         if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]  # untyped
             raise OptionError(f"the schema_prompt function returned {text!r}, which is no text")
         return text
-    wording = WORDING if schema_prompt is True else schema_prompt
+    wording = _wording(schema) if schema_prompt is True else schema_prompt
     if not isinstance(wording, str):  # pyright: ignore[reportUnnecessaryIsInstance]  # untyped callers
         raise OptionError(
             f"schema_prompt={schema_prompt!r} must be True, False, a text or a function"
         )
     return wording.replace("{schema}", describe(schema))
+
+
+def _wording(schema: Schema) -> str:
+    """The built-in wording; about free text without a pattern there is nothing to say."""
+    match schema.root:
+        case Choice():
+            return CHOICE_WORDING
+        case Raw(content) if not content.patterns:
+            return ""
+        case Raw() | Parts():
+            return TEXT_WORDING
+        case _:
+            return WORDING
 
 
 def render(prompt: Prompt, addition: str) -> Prompt:

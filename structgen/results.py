@@ -15,9 +15,10 @@ model chose to end it or the token budget ended it in a finished state."""
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Token and forward-pass counts of one generation."""
+    """Token and forward-pass counts of one generation, all its attempts together."""
 
     prompt_tokens: int
+    """Tokens of the prompt, counted once however many attempts there were."""
     completion_tokens: int
     """Tokens of the value, forced ones included, the end token not."""
     sampled_tokens: int
@@ -25,12 +26,14 @@ class Usage:
     forced_tokens: int
     """Tokens that the schema left no choice about."""
     forward_passes: int
-    """Calls of the model, the one that read the prompt included."""
+    """Calls of the model, those that read the prompt included."""
+    attempts: int = 1
+    """Values that were written; all but the last one failed validation, see `retries`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Timings:
-    """Seconds spent on one generation."""
+    """Seconds spent on one generation, all its attempts together."""
 
     total_s: float
     forward_s: float
@@ -38,8 +41,8 @@ class Timings:
     mask_s: float
     """Computing and applying masks and advancing the automaton."""
     first_mask_s: float
-    """From the call to the first mask, without the model's own time and without compilation, which
-    `Generator` does when it is made."""
+    """From the call to the very first mask, without the model's own time and without compilation,
+    which `Generator` does when it is made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +50,7 @@ class LabelScore:
     """How sure the model was of one `Literal`, `Enum` or `bool` field."""
 
     label: str
-    """The chosen label as JSON text."""
+    """The chosen label as it was written: JSON text, or plain text where it is no part of JSON."""
     probability: float
     """Product over the label's tokens of the token's probability among the legal ones."""
     valid_mass: float
@@ -70,3 +73,5 @@ class Generation(Generic[T_co]):
     timings: Timings
     labels: Mapping[str, LabelScore] = field(default_factory=dict[str, LabelScore])
     """One score per `Literal`, `Enum` and `bool` field, by JSON path, e.g. `$.team`."""
+    rejected: tuple[str, ...] = ()
+    """Texts of earlier attempts that validation rejected; `usage` and `timings` count them."""

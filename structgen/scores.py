@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from structgen.results import LabelScore
-from structgen.schema.nodes import Array, Labels, Node, Object, Ref, Schema, Union
+from structgen.schema.nodes import Array, Choice, Labels, Node, Object, Ref, Schema, Union
+from structgen.schema.reading import Piece
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +24,12 @@ class Written:
     valid_mass: float
 
 
-def label_scores(schema: Schema, text: str, tokens: Sequence[Written]) -> dict[str, LabelScore]:
+def label_scores(
+    pieces: Sequence[Piece], text: str, tokens: Sequence[Written]
+) -> dict[str, LabelScore]:
     """A score for each `Literal`, `Enum` and `bool` value in `text`, by JSON path.
+
+    `pieces` are the parts of the text that may hold labels: all of it, unless it is a sequence.
 
     A label's tokens are those that wrote any byte that tells it from the other labels. An end
     token, where the model chose one, stands last in `tokens` as one byte.
@@ -34,7 +39,7 @@ def label_scores(schema: Schema, text: str, tokens: Sequence[Written]) -> dict[s
     for token in tokens:
         ends.append((ends[-1] if ends else 0) + token.n_bytes)
     scores: dict[str, LabelScore] = {}
-    for path, labels, start, end in _labels_in(schema, text):
+    for path, labels, start, end in _labels_in(pieces, text):
         label = data[start:end]
         decided = start + _deciding_bytes(label, labels)
         first = bisect_right(ends, start)
@@ -48,13 +53,13 @@ def label_scores(schema: Schema, text: str, tokens: Sequence[Written]) -> dict[s
     return scores
 
 
-def _deciding_bytes(label: bytes, labels: Labels) -> int:
+def _deciding_bytes(label: bytes, labels: Labels | Choice) -> int:
     """How many bytes tell a label from all others, counted from its first.
 
     `"ab"` needs no closing quote, unless `"abc"` is a label too; `1` needs the byte behind it if
     `12` is a label.
     """
-    quoted = label.startswith(b'"')
+    quoted = isinstance(labels, Labels) and label.startswith(b'"')
     stem = label[:-1] if quoted else label
     # Labels with the same stem are neighbours, since they are sorted.
     at = bisect_left(labels.texts, stem)
@@ -63,7 +68,20 @@ def _deciding_bytes(label: bytes, labels: Labels) -> int:
     return len(stem) + is_prefix
 
 
-def _labels_in(schema: Schema, text: str) -> Iterator[tuple[str, Labels, int, int]]:
+def _labels_in(
+    pieces: Sequence[Piece], text: str
+) -> Iterator[tuple[str, Labels | Choice, int, int]]:
+    """(path, labels, first byte, end byte) of each label in a text that was generated."""
+    for piece in pieces:
+        part, before = text[piece.start : piece.end], len(text[: piece.start].encode())
+        if isinstance(piece.schema.root, Choice):
+            yield piece.path, piece.schema.root, before, before + len(part.encode())
+            continue
+        for path, labels, start, end in _labels_in_json(piece.schema, part):
+            yield piece.path + path[1:], labels, before + start, before + end
+
+
+def _labels_in_json(schema: Schema, text: str) -> Iterator[tuple[str, Labels, int, int]]:
     """(path, labels, first byte, end byte) of each label in a text that fits the schema."""
     data = text.encode()
     for path, keys, start, end in scalars(text):

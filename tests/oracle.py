@@ -9,13 +9,17 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from structgen.options import Options
 from structgen.schema.nodes import (
     AnyJson,
     Array,
+    Contains,
+    Embedded,
+    Fixed,
     Integer,
     Labels,
     Never,
@@ -29,6 +33,8 @@ from structgen.schema.nodes import (
     Union,
     map_of,
 )
+from tests.oracle_fixed import fixed_fits, fixed_prefix
+from tests.oracle_texts import Texts, written
 
 NUMBER = re.compile(
     rb"-?(?:"
@@ -64,6 +70,12 @@ class Match(NamedTuple):
     """Whether the text stops inside a value that could go on."""
 
 
+Values = frozenset[object]
+"""Values of an array that were written, or keys of an object."""
+Items = tuple[int, int, int, Values]
+"""Position in the text, items so far, those of the kind of `contains`, the values themselves."""
+Members = tuple[int, int, int, Values]
+"""Position in the text, properties dealt with, properties written, undeclared keys."""
 Step = tuple[Iterable[int], bool]
 """Positions behind something that was read, and whether the text stopped inside of it."""
 
@@ -239,6 +251,23 @@ def _is_one_character(text: bytes) -> bool:
     return len(value) == 1
 
 
+DIGITS = (b"", *(str(n).encode() for n in range(200)))
+"""What ends a small integer in another way than all values of a short array did."""
+
+
+def comparable(value: Any) -> object:
+    """A JSON value such that 1 equals 1.0 and differs from true."""
+    match value:
+        case bool():
+            return ("bool", value)
+        case list():
+            return ("list", tuple(map(comparable, value)))
+        case dict():
+            return ("dict", frozenset((key, comparable(part)) for key, part in value.items()))
+        case _:
+            return value
+
+
 class Oracle:
     """Which texts a schema allows, in the layout of the options; nesting is not limited."""
 
@@ -252,6 +281,10 @@ class Oracle:
         self._finite = self._finite_definitions()
         self._text = b""
         self._memo: dict[tuple[int, int], Match] = {}
+        self._parsed: dict[bytes, Match] = {}
+        self._texts: dict[int, Texts] = {}
+        self._others: dict[tuple[object, ...], Node] = {}
+        self._oracles: dict[tuple[int, Options], Oracle] = {}
 
     def is_prefix(self, text: bytes) -> bool:
         """Whether `text` begins, or is, a value."""
@@ -267,8 +300,12 @@ class Oracle:
         return any(self.is_prefix(text + bytes([byte])) for byte in range(256))
 
     def _parse(self, text: bytes) -> Match:
-        self._text, self._memo = text, {}
-        return self._match(self._schema.root, 0)
+        if text not in self._parsed:
+            if len(self._parsed) > 1000:
+                self._parsed.clear()
+            self._text, self._memo = text, {}
+            self._parsed[text] = self._match(self._schema.root, 0)
+        return self._parsed[text]
 
     def _match(self, node: Node, pos: int) -> Match:
         key = (id(node), pos)
@@ -304,8 +341,16 @@ class Oracle:
         match node:
             case Labels():
                 return self._either(self._literal([pos], text) for text in node.texts)
+            case String() if node.patterns or node.excluded:
+                return self._pattern_string(node, pos)
             case String():
                 return self._string(node, pos)
+            case Embedded():
+                return self._embedded(node, pos)
+            case Fixed():
+                return self._number(
+                    pos, lambda text: fixed_fits(text, node), lambda text: fixed_prefix(text, node)
+                )
             case Integer():
                 return self._number(
                     pos, lambda text: integer_fits(text, node), lambda t: integer_prefix(t, node)
@@ -394,37 +439,183 @@ class Oracle:
             pos, length = end, length + 1
         return Match(frozenset(), True)
 
+    def _pattern_string(self, node: String, pos: int) -> Match:
+        """Characters in one spelling each, as long as they can become a text of the node."""
+        nothing = Match(frozenset(), False)
+        text, texts = self._text, self._texts_of(node)
+        state = texts.start
+        if text[pos] != 0x22 or not texts.can_end(state):
+            return nothing
+        pos += 1
+        while pos < len(text):
+            if text[pos] == 0x22:
+                return Match(frozenset([pos + 1] if texts.is_text(state) else []), False)
+            end, stopped = character(text, pos)
+            if end is None:
+                return Match(frozenset(), stopped and texts.can_go_on(state, text[pos:]))
+            char = json.loads(b'"' + text[pos:end] + b'"')
+            state = texts.read(state, char)
+            if written(char) != text[pos:end] or not texts.can_end(state):
+                return nothing
+            pos = end
+        return Match(frozenset(), True)
+
+    def _texts_of(self, node: String) -> Texts:
+        if id(node) not in self._texts:
+            self._texts[id(node)] = Texts(node)
+        return self._texts[id(node)]
+
+    def _embedded(self, node: Embedded, pos: int) -> Match:
+        """Another text in this one, whose quotes and backslashes have a backslash before them."""
+        if self._text[pos] != 0x22:
+            return Match(frozenset(), False)
+        inner = self._oracle(node.node, replace(self._options, layout="compact"))
+        found, at = b"", pos + 1
+        while at < len(self._text) and self._text[at] != 0x22:
+            if self._text[at] != 0x5C:
+                found += self._text[at : at + 1]
+                at += 1
+                continue
+            escaped = self._text[at + 1 : at + 2]
+            if not escaped:
+                is_open = any(inner.is_prefix(found + one) for one in (b'"', b"\\"))
+                return Match(frozenset(), is_open)
+            if escaped not in (b'"', b"\\"):
+                return Match(frozenset(), False)
+            found += escaped
+            at += 2
+        if at == len(self._text):
+            return Match(frozenset(), inner.is_prefix(found))
+        return Match(frozenset([at + 1] if inner.is_value(found) else []), False)
+
+    def _oracle(self, node: Node, options: Options) -> Oracle:
+        """The oracle of a part alone."""
+        key = (id(node), options)
+        if key not in self._oracles:
+            self._oracles[key] = Oracle(Schema(node, self._schema.definitions), options)
+        return self._oracles[key]
+
     def _array(self, node: Array, pos: int) -> Match:
         positions, is_open = self._chain([pos], lambda p: self._literal(p, b"["), self._gap)
         ends: set[int] = set()
-        count = 0
-        while positions:
-            if count >= node.min_items:
-                closed, stopped = self._literal(positions, b"]")
-                ends |= set(closed)
-                is_open |= stopped
-            item = node.prefix[count] if count < len(node.prefix) else node.item
-            if count == node.max_items or not self._can_end(item):
-                break
-            if count:
-                positions, stopped = self._comma_gap(positions)
-                is_open |= stopped
-            positions, stopped = self._chain(
-                positions, lambda p, item=item: self._value(item, p), self._gap
-            )
+        pending: set[Items] = {(position, 0, 0, frozenset()) for position in positions}
+        seen: set[Items] = set()
+        while pending:
+            state = pending.pop()
+            seen.add(state)
+            found, after, stopped = self._array_step(node, *state)
+            ends |= found
+            pending |= after - seen
             is_open |= stopped
-            count += 1
         return Match(frozenset(ends), is_open)
+
+    def _array_step(
+        self, node: Array, pos: int, count: int, kind: int, values: Values
+    ) -> tuple[set[int], set[Items], bool]:
+        """(ends, next states, whether the text stops here) from before a comma or bracket."""
+        ends: set[int] = set()
+        after: set[Items] = set()
+        is_open = False
+        if count >= node.min_items and kind >= self._least_kind(node):
+            closed, is_open = self._literal([pos], b"]")
+            ends |= set(closed)
+        ways = [way for way in self._item_ways(node, count, kind) if self._leads_on(node, *way[1:])]
+        ways = [way for way in ways if self._new_values(way[0], values)]
+        if ways and count:
+            starts, stopped = self._comma_gap([pos])
+            is_open |= stopped
+        else:
+            starts = [pos]
+        for item, n, kinds in ways:
+            for start in starts:
+                match = self._match(item, start)
+                is_open |= match.open and self._is_new(item, start, None, values)
+                kept = [end for end in match.ends if self._is_new(item, start, end, values)]
+                for end in kept:
+                    value = frozenset([self._value_at(start, end)] if node.unique else [])
+                    behind, stopped = self._gap([end])
+                    is_open |= stopped
+                    after |= {(place, n, kinds, values | value) for place in behind}
+        return ends, after, is_open
+
+    def _item_ways(self, node: Array, count: int, kind: int) -> Iterator[tuple[Node, int, int]]:
+        """Ways to write one more item, with the counts behind it."""
+        if count == node.max_items:
+            return
+        item = node.prefix[count] if count < len(node.prefix) else node.item
+        more = count + 1 if node.contains or node.unique else min(count + 1, self._enough(node))
+        if not node.contains:
+            if self._can_end(item):
+                yield item, more, 0
+            return
+        part = self._contained(node)
+        if self._can_end(part.item) and (part.maximum is None or kind < part.maximum):
+            yield part.item, more, kind + 1
+        other = item if part.maximum is None else part.rest
+        if self._can_end(other):
+            yield other, more, kind
+
+    def _enough(self, node: Array) -> int:
+        """More items than this need not be told apart."""
+        most = 0 if node.max_items is None else node.max_items
+        return max(node.min_items, most, len(node.prefix)) + 1
+
+    def _contained(self, node: Array) -> Contains:
+        assert len(node.contains) == 1, "the oracle counts one kind of items only"
+        assert not node.prefix, "and only in arrays of one kind"
+        return node.contains[0]
+
+    def _least_kind(self, node: Array) -> int:
+        return self._contained(node).minimum if node.contains else 0
+
+    def _leads_on(self, node: Array, count: int, kind: int) -> bool:
+        """Whether items enough can follow so many, where they are of two kinds."""
+        if not node.contains:
+            return True
+        part = self._contained(node)
+        missing = max(part.minimum - kind, 0)
+        if missing and not self._can_end(part.item):
+            return False
+        if node.max_items is not None and count + missing > node.max_items:
+            return False
+        other = node.item if part.maximum is None else part.rest
+        left = node.min_items - count
+        return self._can_end(other) or part.maximum is None or part.maximum - kind >= left
+
+    def _value_at(self, start: int, end: int) -> object:
+        return comparable(json.loads(self._text[start:end]))
+
+    def _new_values(self, item: Node, values: Values) -> bool:
+        return not values or self._is_new(item, len(self._text), None, values)
+
+    def _is_new(self, item: Node, start: int, end: int | None, values: Values) -> bool:
+        """Whether a value, or some continuation of what there is of it, is none of `values`."""
+        if not values:
+            return True
+        if end is not None:
+            return self._value_at(start, end) not in values
+        small = self._oracle(item, self._options)
+        beginning = self._text[start:]
+        return any(
+            small.is_value(beginning + more)
+            and comparable(json.loads(beginning + more)) not in values
+            for more in self._endings(item)
+        )
+
+    def _endings(self, item: Node) -> Iterator[bytes]:
+        """Texts that end any value which was begun: the tails of all choices, and some digits."""
+        yield from DIGITS
+        for node in self._alternatives(item, frozenset()):
+            assert isinstance(node, Labels | Integer), "the oracle compares labels and integers"
+            for text in node.texts if isinstance(node, Labels) else ():
+                yield from (text[at:] for at in range(len(text)))
 
     def _comma_gap(self, positions: Iterable[int]) -> Step:
         return self._chain(positions, lambda p: self._literal(p, self._comma), self._gap)
 
-    def _member(
-        self, positions: Iterable[int], key: Callable[[Iterable[int]], Step], value: Node
-    ) -> Step:
+    def _behind_key(self, pos: int, value: Node) -> Step:
         return self._chain(
-            positions,
-            key,
+            [pos],
             lambda p: self._literal(p, self._colon),
             self._gap,
             lambda p: self._value(value, p),
@@ -434,64 +625,111 @@ class Oracle:
     def _object(self, node: Object, pos: int) -> Match:
         positions, is_open = self._chain([pos], lambda p: self._literal(p, b"{"), self._gap)
         ends: set[int] = set()
-        # (position, number of properties dealt with, whether a comma must come first)
-        pending = {(position, 0, False) for position in positions}
-        seen: set[tuple[int, int, bool]] = set()
+        pending: set[Members] = {(position, 0, 0, frozenset()) for position in positions}
+        seen: set[Members] = set()
         while pending:
             state = pending.pop()
-            if state in seen:
-                continue
             seen.add(state)
             found, after, stopped = self._object_step(node, *state)
             ends |= found
-            pending |= after
+            pending |= after - seen
             is_open |= stopped
         return Match(frozenset(ends), is_open)
 
     def _object_step(
-        self, node: Object, pos: int, done: int, comma: bool
-    ) -> tuple[set[int], set[tuple[int, int, bool]], bool]:
+        self, node: Object, pos: int, done: int, written: int, keys: Values
+    ) -> tuple[set[int], set[Members], bool]:
         """(ends, next states, whether the text stops here) from before a comma, key or brace."""
-        after: set[tuple[int, int, bool]] = set()
+        after: set[Members] = set()
         ends: set[int] = set()
         is_open = False
-        may_end = not any(map(self._is_required, node.properties[done:]))
-        if may_end:
+        settled = not any(map(self._is_required, node.properties[done:]))
+        if settled and written >= node.min_properties:
             closed, is_open = self._literal([pos], b"}")
             ends |= set(closed)
-        members = list(self._next_members(node, done, may_end))
-        if members:
-            starts, stopped = self._comma_gap([pos]) if comma else ([pos], False)
-            is_open |= stopped
-            for key, value, index in members:
-                found, stopped = self._member(starts, key, value)
-                after |= {(end, index, True) for end in found}
+        members = list(self._next_members(node, done, settled, written))
+        starts, stopped = self._comma_gap([pos]) if written and members else ([pos], False)
+        is_open |= stopped
+        more = min(written + 1, self._counted(node))
+        for key, value, index in members:
+            for start in starts:
+                found, stopped = key([start])
                 is_open |= stopped
+                for end in found:
+                    name = frozenset([self._value_at(start, end)] if self._differ(node) else [])
+                    if not name & keys:
+                        places, stopped = self._behind_key(end, value)
+                        after |= {(place, index, more, keys | name) for place in places}
+                        is_open |= stopped
         return ends, after, is_open
 
+    def _differ(self, node: Object) -> bool:
+        """Whether free keys are told apart, because only different ones count."""
+        required = sum(map(self._is_required, node.properties))
+        return bool(node.extras) and node.min_properties > required + 1
+
+    @staticmethod
+    def _counted(node: Object) -> int:
+        """More properties than this need not be told apart."""
+        most = node.min_properties if node.max_properties is None else node.max_properties
+        return max(most, 1)
+
     def _next_members(
-        self, node: Object, done: int, may_end: bool
+        self, node: Object, done: int, settled: bool, written: int
     ) -> Iterator[tuple[Callable[[Iterable[int]], Step], Node, int]]:
         """Ways to read a key, the value behind it, and how many properties are then dealt with."""
+        room = None if node.max_properties is None else node.max_properties - written
         for index in range(done, len(node.properties)):
             prop = node.properties[index]
-            if self._can_end(prop.node):
+            if self._can_end(prop.node) and self._leads_to_end(node, index + 1, written + 1, room):
                 name = json.dumps(prop.name, ensure_ascii=False).encode()
                 yield lambda p, name=name: self._literal(p, name), prop.node, index + 1
             if self._is_required(prop):
                 return
         names = {*node.reserved, *(prop.name for prop in node.properties)}
-        for extra in node.extras if may_end else ():
+        for extra in node.extras if settled and (room is None or room > 0) else ():
             if self._can_end(extra.value):
                 key = extra.key
                 yield lambda p, key=key: self._key(p, key, names), extra.value, len(node.properties)
+
+    def _leads_to_end(self, node: Object, done: int, written: int, room: int | None) -> bool:
+        """Whether the properties behind the first ones are as many as are still needed."""
+        rest = node.properties[done:]
+        required = sum(map(self._is_required, rest))
+        if room is not None and required + 1 > room:
+            return False
+        possible = sum(self._can_end(prop.node) for prop in rest)
+        possible = possible if room is None else min(possible, room - 1)
+        endless = any(self._can_end(extra.value) for extra in node.extras)
+        return endless or written + possible >= node.min_properties
 
     def _is_required(self, prop: Property) -> bool:
         return prop.required or self._options.require_all
 
     def _key(self, positions: Iterable[int], node: Node, names: set[str]) -> Step:
         """An undeclared key; where it must differ from `names` there is one way to write it."""
-        return self._other_key(positions, names) if names else self._value(node, positions)
+        if not names:
+            return self._value(node, positions)
+        if node == String():
+            return self._other_key(positions, names)
+        return self._value(self._other(node, names), positions)
+
+    def _other(self, node: Node, names: set[str]) -> Node:
+        """A key's node without `names`."""
+        key = (id(node), *sorted(names))
+        if key not in self._others:
+            self._others[key] = self._without(node, names)
+        return self._others[key]
+
+    def _without(self, node: Node, names: set[str]) -> Node:
+        match node:
+            case String():
+                return replace(node, excluded=tuple(sorted({*node.excluded, *names})))
+            case Labels():
+                kept = tuple(text for text in node.texts if json.loads(text) not in names)
+                return Labels(kept) if kept else Never("no key is left")
+            case _:
+                raise AssertionError(node)
 
     def _other_key(self, positions: Iterable[int], names: set[str]) -> Step:
         """A key that is written as `json.dumps` does and is none of `names`."""
@@ -549,7 +787,10 @@ class Oracle:
             case Array():
                 first = all(self._can_end(n, finite) for n in node.prefix[: node.min_items])
                 more = node.min_items > len(node.prefix)
-                return first and (not more or self._can_end(node.item, finite))
+                needed = all(self._can_end(p.item, finite) for p in node.contains if p.minimum)
+                return first and needed and (not more or self._can_end(node.item, finite))
+            case Embedded():
+                return self._can_end(node.node, finite)
             case Object():
                 required = filter(self._is_required, node.properties)
                 return all(self._can_end(prop.node, finite) for prop in required)

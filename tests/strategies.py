@@ -17,9 +17,20 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from structgen.options import Options
 from structgen.schema import nodes
-from structgen.schema.nodes import AnyJson, Extra, Node, Object, Property, Ref, Schema, String
+from structgen.schema.nodes import (
+    AnyJson,
+    Extra,
+    Node,
+    Object,
+    Pattern,
+    Property,
+    Ref,
+    Schema,
+    String,
+)
 from structgen.tokens.vocabulary import Vocabulary
 from tests.oracle import number_fits
+from tests.oracle_texts import Texts
 
 SOAK = int(os.environ.get("STRUCTGEN_SOAK", "1"))
 """How many times more examples than usual are tried."""
@@ -45,7 +56,7 @@ def examples(count: int) -> settings:
 
 
 def scalars() -> st.SearchStrategy[Node]:
-    return st.one_of(labels(), strings(), integers(), numbers())
+    return st.one_of(labels(), strings(), patterns(), integers(), numbers(), fixed())
 
 
 def labels() -> st.SearchStrategy[Node]:
@@ -60,6 +71,41 @@ def strings() -> st.SearchStrategy[String]:
         st.just(String()),
         st.tuples(st.integers(0, 4), st.integers(0, 5)).map(lambda t: String(t[0], t[0] + t[1])),
         st.integers(1, 4).map(String),
+    )
+
+
+SOURCES = (
+    "^a", "b$", "a.?b", "^(?:a|bc)*$", "^[^a]*$", "é+", "^[a-cé]{1,3}$", '^"?$', "^$", "a{2}",
+    "(a|b|ab)(c|bcd)?", "\\\\", "^.", "[\x00-\x1f]", "[\U0001f600-\U0010ffff]", "^(a?b?){2}$",
+)  # fmt: skip
+
+
+def patterns() -> st.SearchStrategy[Node]:
+    """Strings with one or two patterns, some of them negated, lengths and excluded texts."""
+    pattern = st.builds(Pattern, st.sampled_from(SOURCES), st.just("rust"), st.booleans())
+    few = st.lists(st.sampled_from(TEXTS), max_size=2, unique=True).map(sorted).map(tuple)
+    drawn = st.builds(
+        String,
+        st.integers(0, 2),
+        st.none() | st.integers(2, 5),
+        st.lists(pattern, max_size=2, unique=True).map(tuple),
+        few,
+    )
+    return drawn.map(lambda node: node if Texts(node).sample(random.Random(0)) else String())
+
+
+def fixed() -> st.SearchStrategy[Node]:
+    """Numbers on a grid."""
+
+    def made(drawn: tuple[int, int, int, int]) -> Node:
+        low, size, places, step = drawn
+        node = nodes.fixed(low, low + size, places, step)
+        return nodes.integer(low, low) if isinstance(node, nodes.Never) else node
+
+    bounds = st.integers(-300, 300) | st.sampled_from([0, 1, -1, 99, -100])
+    sizes = st.integers(0, 400) | st.just(10**6)
+    return st.tuples(bounds, sizes, st.integers(0, 3), st.sampled_from([1, 2, 5, 7, 10, 25])).map(
+        made
     )
 
 
@@ -90,7 +136,20 @@ def _object(draw: st.DrawFn, inner: st.SearchStrategy[Node]) -> Object:
     names = draw(st.lists(st.sampled_from(NAMES), max_size=4, unique=True))
     properties = tuple(Property(name, draw(inner), draw(st.booleans())) for name in names)
     extra = draw(st.one_of(st.none(), st.none(), inner))
-    return Object(properties, () if extra is None else (Extra(String(), extra),))
+    extras = () if extra is None else (Extra(draw(keys()), extra),)
+    required = sum(prop.required for prop in properties)
+    least, most = draw(st.sampled_from([(0, None), (0, None), (0, 0), (1, 1), (2, 2), (0, 1)]))
+    # Counts that can be kept, of keys that need not be told apart.
+    least = min(required + least, len(properties) if extra is None else required + 1)
+    most = None if most is None else max(required, least) + most
+    return Object(properties, extras, min_properties=least, max_properties=most)
+
+
+def keys() -> st.SearchStrategy[Node]:
+    return st.sampled_from(
+        [String(), String(), String(1, 2), String(patterns=(Pattern("^[a-c]"),)),
+         nodes.labels([b'"a"', b'"key"', b'"z"'])]
+    )  # fmt: skip
 
 
 def _arrays(inner: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
@@ -101,7 +160,40 @@ def _arrays(inner: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
     prefixed = st.tuples(
         inner, st.integers(0, 3), more, st.lists(inner, min_size=1, max_size=2)
     ).map(lambda t: nodes.array(t[0], t[1], None if t[2] is None else t[1] + t[2], t[3]))
-    return st.one_of(plain, prefixed)
+    return st.one_of(plain, prefixed, containing(), distinct())
+
+
+def containing() -> st.SearchStrategy[Node]:
+    """Arrays in which items of one kind are counted; the others are no strings."""
+
+    def made(drawn: tuple[Node, Node, int, int | None, int, int | None]) -> Node:
+        kind, rest, least, more, low, size = drawn
+        most = None if more is None else least + more
+        item = nodes.union((kind, rest))
+        part = nodes.Contains(kind, rest, least, most)
+        low = min(low, least) if most is not None else low
+        high = None if size is None else max(low, least) + size
+        return nodes.array(item, low, high, (), (part,))
+
+    few = st.integers(0, 2)
+    texts = st.lists(st.sampled_from(TEXTS), min_size=1, max_size=3).map(
+        lambda chosen: nodes.labels(map(nodes.json_text, chosen))
+    )
+    rest = integers() | fixed() | st.just(nodes.Array(nodes.Integer(0, 9)))
+    return st.tuples(texts | strings(), rest, few, st.none() | few, few, st.none() | few).map(made)
+
+
+def distinct() -> st.SearchStrategy[Node]:
+    """Arrays of choices without repeats."""
+
+    def made(drawn: tuple[Node, int, int | None]) -> Node:
+        item, low, more = drawn
+        assert isinstance(item, nodes.Labels)
+        low = min(low, len(item.texts))
+        return nodes.array(item, low, None if more is None else low + more, unique=True)
+
+    few = st.integers(0, 3)
+    return st.tuples(labels(), few, st.none() | few).map(made)
 
 
 def _unions(inner: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
@@ -115,17 +207,28 @@ def _nested(leaves: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
             _object(inner),
             _arrays(inner),
             _unions(inner),
-            st.builds(nodes.map_of, strings(), inner),
+            st.builds(nodes.map_of, strings() | keys(), inner),
         ),
         max_leaves=6,
     )
+
+
+def embedded() -> st.SearchStrategy[Node]:
+    """JSON in strings, which refers to no definitions."""
+    leaves = st.one_of(scalars(), st.just(AnyJson()))
+    inner = st.one_of(
+        leaves, leaves.map(nodes.Array), _object(leaves), st.builds(nodes.map_of, keys(), leaves)
+    )
+    return (inner | inner.map(nodes.Embedded)).map(nodes.Embedded)
 
 
 @st.composite
 def schemas(draw: st.DrawFn) -> Schema:
     """Random schemas; two definitions may refer to themselves and each other."""
     names = draw(st.sampled_from([(), ("A",), ("A", "B")]))
-    leaves: st.SearchStrategy[Node] = st.one_of(scalars(), st.just(AnyJson()))
+    leaves: st.SearchStrategy[Node] = st.one_of(
+        scalars(), scalars(), st.just(AnyJson()), embedded()
+    )
     if names:
         leaves = st.one_of(leaves, leaves, st.sampled_from(names).map(Ref))
     definitions = {name: draw(_nested(leaves)) for name in names}
@@ -237,6 +340,18 @@ class ValueMaker:
         match node:
             case nodes.Labels():
                 return Written(rng.choice(node.texts).decode())
+            case nodes.String() if node.patterns or node.excluded:
+                text = Texts(node).sample(rng)
+                return Written(json.dumps(text, ensure_ascii=False))
+            case nodes.Fixed():
+                return Written(fixed_text(node, rng))
+            case nodes.Embedded():
+                text = write(self._value(node.node, min(depth, 1)), "compact")
+                return Written(json.dumps(text, ensure_ascii=False))
+            case nodes.Array() if node.unique:
+                return self._distinct(node)
+            case nodes.Array() if node.contains:
+                return self._containing(node, depth)
             case nodes.String():
                 high = node.min_length + 4 if node.max_length is None else node.max_length
                 return self._text(rng.randint(node.min_length, min(high, node.min_length + 6)))
@@ -272,16 +387,57 @@ class ValueMaker:
             node.min_items, most if node.max_items is None else min(most, node.max_items)
         )
 
+    def _distinct(self, node: nodes.Array) -> list[Any]:
+        assert isinstance(node.item, nodes.Labels)
+        texts = node.item.texts
+        most = len(texts) if node.max_items is None else min(node.max_items, len(texts))
+        chosen = self._rng.sample(texts, self._rng.randint(node.min_items, most))
+        return [Written(text.decode()) for text in chosen]
+
+    def _containing(self, node: nodes.Array, depth: int) -> list[Any]:
+        """Items of a kind in one number, and others as many as are missing or more."""
+        rng, (part,) = self._rng, node.contains
+        most = part.minimum + 1 if part.maximum is None else part.maximum
+        if node.max_items is not None:
+            most = min(most, node.max_items)
+        n = rng.randint(part.minimum, most)
+        least = max(node.min_items - n, 0)
+        more = rng.randint(least, least + 2)
+        if node.max_items is not None:
+            more = min(more, node.max_items - n)
+        items = [part.item] * n + [part.rest] * more
+        rng.shuffle(items)
+        return [self._value(item, depth - 1) for item in items]
+
     def _object(self, node: Object, depth: int) -> dict[str, Any]:
-        value: dict[str, Any] = {}
-        for prop in node.properties:
-            wanted = prop.required or self._require_all
-            if wanted or (depth > 0 and self._rng.random() < 0.5):
-                value[prop.name] = self._value(prop.node, depth - 1)
-        for extra in node.extras if depth > 0 and self._rng.random() < 0.5 else ():
-            key = self._value(extra.key, 0) if not node.properties else self._text(3) + "!"
-            value[key] = self._value(extra.value, depth - 1)
+        rng = self._rng
+        chosen = {prop.name for prop in node.properties if prop.required or self._require_all}
+        most = node.max_properties if node.max_properties is not None else 1000
+        optional = [prop.name for prop in node.properties if prop.name not in chosen]
+        rng.shuffle(optional)
+        for name in optional:
+            wanted = len(chosen) < node.min_properties or (depth > 0 and rng.random() < 0.5)
+            if wanted and len(chosen) < most:
+                chosen.add(name)
+        value = {
+            prop.name: self._value(prop.node, depth - 1)
+            for prop in node.properties
+            if prop.name in chosen
+        }
+        for extra in node.extras:
+            missing = len(value) < node.min_properties
+            if len(value) < most and (missing or (depth > 0 and rng.random() < 0.5)):
+                value[self._key(node, extra.key)] = self._value(extra.value, depth - 1)
         return value
+
+    def _key(self, node: Object, key: Node) -> str:
+        """An undeclared key in its only spelling."""
+        names = {*node.reserved, *(prop.name for prop in node.properties)}
+        while True:
+            text = self._text(3) + "!" if key == String() else str(self._value(key, 0))
+            text = json.loads(text) if text[:1] == '"' and key != String() else text
+            if text not in names:
+                return text
 
     def _text(self, length: int) -> str:
         kinds = [
@@ -313,6 +469,16 @@ class ValueMaker:
         if not number_fits(plain.encode(), node):  # rounded out of the bounds, or -0
             plain = "0.0" if low <= 0 <= high else f"{(low + high) / 2:.20f}"
         return Written(plain)
+
+
+def fixed_text(node: nodes.Fixed, rng: random.Random) -> str:
+    """A number on a grid, with all of its digits or without zeros at the end."""
+    n = node.step * rng.randint(-(-node.low // node.step), node.high // node.step)
+    digits = str(abs(n)).zfill(node.places + 1)
+    whole, fraction = digits[: len(digits) - node.places], digits[len(digits) - node.places :]
+    if rng.random() < 0.5:
+        fraction = fraction.rstrip("0")
+    return "-" * (n < 0) + (f"{whole}.{fraction}" if fraction else whole)
 
 
 class Written(str):

@@ -77,6 +77,7 @@ def test_generate_passes_its_options_on(lm):
         "top_p": 0.9,
         "min_p": 0.01,
         "seed": 4,
+        "retries": 2,
         "layout": "compact",
         "require_all": True,
         "schema_prompt": "Write {schema}",
@@ -127,6 +128,8 @@ def test_the_schema_is_checked_before_a_model_is_loaded(schema, error):
         ({"seed": 1.5}, "seed=1.5"),
         ({"layout": "pretty"}, "layout='pretty'"),
         ({"schema_prompt": 3}, "schema_prompt=3"),
+        ({"retries": -1}, "retries=-1"),
+        ({"retries": 2, "top_k": 1}, "top_k=1"),
     ],
 )
 def test_options_are_checked_before_a_model_is_loaded(options, message):

@@ -363,7 +363,7 @@ def test_nesting_that_is_too_deep(make, levels):
     ("source", "limits", "message"),
     [
         (ZOO["nested"], Limits(max_states=20), "more than Limits.max_states=20"),
-        (Literal["abcdef"], Limits(max_label_bytes=7), "8 bytes, more than Limits.max_label"),
+        (Literal["abcdefgh"], Limits(max_label_bytes=7), "8 bytes, more than Limits.max_label"),
         (Annotated[str, Field(min_length=2**31)], Limits(), None),
         (Annotated[list[int], Field(min_length=2**29)], Limits(), None),
         (Annotated[list[int], Field(min_length=2**40)], Limits(), None),

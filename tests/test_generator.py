@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from typing import Annotated, Literal
 
 import pytest
-from pydantic import BaseModel, Field, TypeAdapter, field_validator
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError, field_validator
 
 from structgen.errors import (
     BudgetError,
@@ -19,6 +20,7 @@ from structgen.errors import (
 )
 from structgen.generator import Generator
 from structgen.results import Generation
+from structgen.runtime.loop import Finished, Step, decode
 from structgen.testing import RandomLM, ScriptedLM, byte_vocabulary, small_vocabulary
 
 WORDS = ['{"', '":', " true", " false", '", "', "billing", "bill", "ing", "reasoning", "team", ", "]
@@ -184,7 +186,7 @@ def test_greedy_decoding_ignores_the_seed(vocabulary):
 
 def test_temperature_flattens_the_choice(vocabulary):
     def team(temperature, seed):
-        lm = ScriptedLM(vocabulary, '"billing"')
+        lm = ScriptedLM(vocabulary, "billing")
         generator = Generator(
             Literal["billing", "technical", "sales"], lm, do_sample=True,
             temperature=temperature, seed=seed, schema_prompt=False,
@@ -278,6 +280,10 @@ def test_a_model_without_finite_logits_is_told_apart(vocabulary):
         ({"seed": -1}, "seed=-1"),
         ({"layout": "pretty"}, "layout='pretty'"),
         ({"schema_prompt": 3}, "schema_prompt=3"),
+        ({"retries": -1}, "retries=-1"),
+        ({"retries": True}, "retries=True"),
+        ({"retries": 1.0}, r"retries=1\.0"),
+        ({"retries": 1, "top_k": 1}, "retries=1 with top_k=1"),
         ({"limits": {"max_depth": 3}}, "must be a structgen.Limits"),
     ],
 )
@@ -313,3 +319,142 @@ def test_a_generator_says_what_it_is(vocabulary):
 
 def test_a_vocabulary_of_single_bytes_is_enough():
     assert Generator(Triage, ScriptedLM(byte_vocabulary(), SCRIPT)).run("Hi").text == SCRIPT
+
+
+def rejecting(vocabulary, **options):
+    """A generator of even numbers whose model prefers an odd one, but not by much."""
+    lm = ScriptedLM(vocabulary, '{"number": 7}')
+    options = {"schema_prompt": False, "temperature": 12.0, "seed": 6, **options}
+    return Generator(Even, lm, **options), lm
+
+
+def test_a_rejected_value_is_an_error_with_all_there_is_to_know(vocabulary):
+    generator, lm = rejecting(vocabulary)
+    with pytest.raises(ValidationFailedError) as caught:
+        generator("Hello")
+    error = caught.value
+    assert error.value == {"number": 7}
+    assert error.cause is error.__cause__
+    assert isinstance(error.cause, ValidationError)
+    assert error.cause.errors()[0]["loc"] == ("number",)
+    assert (error.attempts, error.texts) == (1, ('{"number": 7}',))
+    assert lm.chunks[0][0][:5] == list(b"Hello")
+
+
+def test_retries_sample_until_validation_is_content(vocabulary):
+    generator, lm = rejecting(vocabulary, retries=50)
+    result = generator.run("Hello")
+    assert result.value.number % 2 == 0
+    assert result.text not in result.rejected
+    assert result.rejected[0] == '{"number": 7}'
+    assert len(set(result.rejected)) > 1, "retries differ from each other"
+    usage = result.usage
+    assert usage.attempts == len(result.rejected) + 1
+    assert usage.completion_tokens == usage.sampled_tokens + usage.forced_tokens
+    assert usage.completion_tokens > len(result.token_ids)
+    assert usage.forward_passes == len(lm.chunks)
+    assert usage.prompt_tokens == len(lm.encode_prompt("Hello"))
+    assert result.timings.forward_s <= result.timings.total_s
+
+
+def test_tokens_of_all_attempts_are_counted(vocabulary, monkeypatch):
+    events = []
+
+    def recorded(*args):
+        for event in decode(*args):
+            events.append(event)
+            yield event
+
+    monkeypatch.setattr("structgen.generator.decode", recorded)
+    usage = rejecting(vocabulary, retries=50)[0].run("Hello").usage
+    steps = [event for event in events if isinstance(event, Step) and not event.end]
+    ends = [event for event in events if isinstance(event, Finished)]
+    assert usage.completion_tokens == len(steps)
+    assert usage.forced_tokens == sum(step.forced for step in steps)
+    assert usage.forward_passes == sum(end.forward_passes for end in ends)
+    assert usage.attempts == len(ends) > 1
+
+
+def test_no_retry_is_made_where_none_is_needed(vocabulary):
+    lm = ScriptedLM(vocabulary, '{"number": 8}')
+    once = Generator(Even, lm, schema_prompt=False).run("Hello")
+    more = Generator(Even, lm, schema_prompt=False, retries=9).run("Hello")
+    assert (more.text, more.token_ids, more.rejected) == (once.text, once.token_ids, ())
+    assert more.usage == once.usage
+    assert more.usage.attempts == 1
+
+
+@pytest.mark.parametrize("do_sample", [False, True])
+def test_every_attempt_follows_from_the_seed(vocabulary, do_sample):
+    def texts(seed):
+        result = rejecting(vocabulary, retries=50, seed=seed, do_sample=do_sample)[0].run("Hello")
+        return [*result.rejected, result.text]
+
+    assert texts(6) == texts(6)
+    assert len({tuple(texts(seed)) for seed in range(6)}) > 1
+    first = [texts(seed)[0] for seed in range(6)]
+    assert (len(set(first)) > 1) == do_sample
+
+
+def test_an_attempt_can_be_made_again_alone(vocabulary):
+    result = rejecting(vocabulary, retries=50)[0].run("Hello")
+    seed = 6 + len(result.rejected) * 1_000_003
+    alone = rejecting(vocabulary, seed=seed, do_sample=True)[0].run("Hello")
+    assert alone.text == result.text
+
+
+class Never(BaseModel):
+    number: int = Field(ge=0, le=99)
+
+    @field_validator("number")
+    @classmethod
+    def reject(cls, number):
+        raise ValueError("no number will do")
+
+
+@pytest.mark.parametrize("retries", [0, 1, 4])
+def test_retries_end_with_an_error_that_has_every_text(vocabulary, retries):
+    lm = RandomLM(vocabulary)
+    generator = Generator(Never, lm, retries=retries, seed=1, max_new_tokens=30)
+    with pytest.raises(ValidationFailedError, match="no number will do") as caught:
+        generator("Hello")
+    error = caught.value
+    assert error.attempts == len(error.texts) == retries + 1
+    assert error.texts[-1] == error.text
+    assert error.value == json.loads(error.text)
+    prefills = [chunk for chunk in lm.chunks if len(chunk[0]) > 30]
+    assert len(prefills) == retries + 1
+    assert all(text in str(error) for text in error.texts)
+    assert (f"in each of {retries + 1} attempts" in str(error)) == (retries > 0)
+
+
+def test_every_attempt_stays_within_the_budget(vocabulary):
+    class Long(BaseModel):
+        text: str
+
+        @field_validator("text")
+        @classmethod
+        def reject(cls, text):
+            raise ValueError("never")
+
+    lm = RandomLM(vocabulary)
+    with pytest.raises(ValidationFailedError) as caught:
+        Generator(Long, lm, retries=3, max_new_tokens=24, temperature=5.0, seed=5).run("Hello")
+    assert len(caught.value.texts) == 4
+    assert len(set(caught.value.texts)) > 1
+    assert all(isinstance(json.loads(text)["text"], str) for text in caught.value.texts)
+    assert len(lm.chunks) <= 4 * 24
+
+
+def test_what_a_validator_raises_by_mistake_is_no_rejection(vocabulary):
+    class Broken(BaseModel):
+        number: int = Field(ge=0, le=9)
+
+        @field_validator("number")
+        @classmethod
+        def reject(cls, number):
+            raise KeyError("a bug")
+
+    lm = RandomLM(vocabulary)
+    with pytest.raises(KeyError, match="a bug"):
+        Generator(Broken, lm, retries=5, schema_prompt=False)("Hello")

@@ -15,7 +15,7 @@ PACKAGE = ROOT / "structgen"
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 LEVELS = {
-    "errors": 0, "results": 0, "options": 0, "cache": 0,
+    "errors": 0, "results": 0, "options": 0, "cache": 0, "deadline": 0,
     "regex": 0.5,
     "schema": 1,
     "automata": 2,

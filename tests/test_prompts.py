@@ -6,7 +6,7 @@ import enum
 from typing import Annotated, Any, Literal
 
 import pytest
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from structgen.errors import InvalidTextError, OptionError
 from structgen.generator import Generator
@@ -74,8 +74,8 @@ def described(schema: Any) -> str:
         (Annotated[int, Field(ge=1, lt=5)], "whole number (at least 1 and at most 4)"),
         (float, "number"),
         (Annotated[float, Field(ge=0.5)], "number (at least 0.5)"),
-        (Literal["b", "a", 1], '"b" or "a" or 1'),
-        (Color, '"red" or "blue"'),
+        (TypeAdapter(Literal["b", "a", 1]), '"b" or "a" or 1'),
+        (TypeAdapter(Color), '"red" or "blue"'),
         (int | None, "whole number or null"),
         (list[int], "[whole number, ...]"),
         (Annotated[list[bool], Field(max_length=3)], "[true or false, ...] (at most 3 items)"),
@@ -109,7 +109,8 @@ def test_the_short_form(schema, text):
 def test_large_sets_of_labels_are_described_by_size():
     labels = tuple(f"label {i}" for i in range(41))
     few = tuple(f"label {i}" for i in range(40))
-    assert described(Literal[labels]).startswith('one of 41 choices such as "label 0", "label 1"')
+    shown = described(TypeAdapter(Literal[labels]))
+    assert shown.startswith('one of 41 choices such as "label 0", "label 1"')
     assert described(Literal[few]).count(" or ") == 39
 
 

@@ -11,10 +11,11 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, TypeAdapter
 
 from structgen.generator import Generator
 from structgen.schema.load import load_schema
+from structgen.schema.reading import Piece
 from structgen.scores import Written, label_scores, scalars
 from structgen.testing import RandomLM, ScriptedLM, byte_vocabulary, small_vocabulary
 from structgen.tokens.vocabulary import Vocabulary
@@ -66,7 +67,7 @@ def softmax_over(logits: torch.Tensor, legal: list[int], token_id: int) -> float
 
 @pytest.mark.parametrize("seed", range(8))
 def test_a_label_of_one_token_has_its_probability_among_the_labels(seed):
-    labels = [b'"red"', b'"green"', b'"blue"']
+    labels = [b"red", b"green", b"blue"]
     vocabulary = Vocabulary.from_bytes([*labels, b"{", b"zebra"], eos_token_ids=5)
     vocabulary_lm = FixedLM(vocabulary, seed)
     vocabulary_lm.encode_prompt = lambda prompt: [3]
@@ -138,13 +139,13 @@ def test_labels_at_the_root_add_up_to_one_too():
 
 
 def test_the_closing_quote_counts_where_the_label_is_a_prefix_of_another():
-    lm = FixedLM(byte_vocabulary(), 3)
+    lm, schema = FixedLM(byte_vocabulary(), 3), TypeAdapter(Literal["a", "ab"])
     lm.fixed[ord('"')] = lm.fixed[ord("b")] + 1.0
-    result = Generator(Literal["a", "ab"], lm, schema_prompt=False).run("Hello")
+    result = Generator(schema, lm, schema_prompt=False).run("Hello")
     assert result.value == "a"
     assert result.labels["$"].probability == pytest.approx(1 / (1 + math.exp(-1)), rel=1e-5)
     lm.fixed[ord('"')] -= 2.0
-    result = Generator(Literal["a", "ab"], lm, schema_prompt=False).run("Hello")
+    result = Generator(schema, lm, schema_prompt=False).run("Hello")
     assert result.value == "ab"
     assert result.labels["$"].probability == pytest.approx(1 / (1 + math.exp(-1)), rel=1e-5)
 
@@ -196,14 +197,14 @@ def test_a_label_that_was_certain_has_probability_one():
 def test_a_token_that_reaches_into_a_label_counts_for_it():
     schema = load_schema(list[Literal["a", "b"]]).schema
     tokens = [Written(3, math.log(0.5), 0.4), Written(2, 0.0, 1.0)]  # `["a` and `"]`
-    score = label_scores(schema, '["a"]', tokens)["$[0]"]
+    score = label_scores([Piece("$", schema, 0, 5)], '["a"]', tokens)["$[0]"]
     assert (score.label, score.probability, score.valid_mass) == ('"a"', pytest.approx(0.5), 0.4)
 
 
 def test_one_token_over_two_labels_counts_for_both():
     schema = load_schema(list[bool]).schema
     tokens = [Written(1, 0.0, 1.0), Written(11, math.log(0.25), 0.5), Written(1, 0.0, 1.0)]
-    scores = label_scores(schema, "[true, false]", tokens)
+    scores = label_scores([Piece("$", schema, 0, 13)], "[true, false]", tokens)
     assert [s.probability for s in scores.values()] == [pytest.approx(0.25)] * 2
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 from structgen.automata.structures import Place, Target
 from structgen.errors import LimitError
-from structgen.schema.nodes import Array, Contains, Labels, Node, labels
+from structgen.schema.distinct import few_distinct
+from structgen.schema.nodes import Array, Counts, Labels, Node, labels
 
 MOST_PLACES = 20_000
 
@@ -18,10 +20,10 @@ Targets = Callable[[Node], Sequence[Target]]
 
 def array_places(node: Array, targets: Targets) -> list[Place]:
     """What may be written at each point of an array, beginning at its opening bracket."""
-    if node.unique and node.max_items != 1:
+    if few_distinct(node):
         return _distinct(node, targets)
     if node.contains:
-        return _containing(node, node.contains[0], targets)
+        return _containing(node, targets)
     return _prefixed(node, targets)
 
 
@@ -39,24 +41,15 @@ def _prefixed(node: Array, targets: Targets) -> list[Place]:
     return places
 
 
-def _containing(node: Array, part: Contains, targets: Targets) -> list[Place]:
-    """Places that remember how many items there are, and how many of them are of the kind."""
-    matching, others = targets(part.item), targets(node.item if part.maximum is None else part.rest)
-    most = part.minimum if part.maximum is None else part.maximum
-    longest = node.min_items if node.max_items is None else node.max_items
+def _containing(node: Array, targets: Targets) -> list[Place]:
+    """Places that remember how many items there are, and how many of them are of each kind."""
+    known = {id(way): targets(way.item) for place in node.ways for way in place}
 
-    def ways(at: tuple[int, int]) -> Iterator[tuple[Sequence[Target], tuple[int, int]]]:
-        items, kind = at
-        if node.max_items is None or items < node.max_items:
-            more = min(items + 1, longest)
-            if part.maximum is None or kind < part.maximum:
-                yield matching, (more, min(kind + 1, most))
-            yield others, (more, kind)
+    def ways(at: tuple[int, Counts]) -> Iterator[tuple[Sequence[Target], tuple[int, Counts]]]:
+        for way, after in node.steps(*at):
+            yield known[id(way)], after
 
-    def may_close(at: tuple[int, int]) -> bool:
-        return at[0] >= node.min_items and at[1] >= part.minimum
-
-    return _explore((0, 0), ways, may_close)
+    return _explore((0, (0,) * len(node.contains)), ways, lambda at: node.may_close(*at))
 
 
 def _distinct(node: Array, targets: Targets) -> list[Place]:
@@ -94,4 +87,23 @@ def _explore(
         places.append(Place(items, may_close(at)))
         if len(numbers) > MOST_PLACES:
             raise LimitError(f"an array needs more than {MOST_PLACES} states; lower its bounds")
-    return places
+    return _living(places)
+
+
+def _living(places: list[Place]) -> list[Place]:
+    """The places without the items behind which the array could never be closed."""
+    sources: dict[int, list[int]] = {}
+    for number, place in enumerate(places):
+        for targets, to in place.items:
+            if targets:
+                sources.setdefault(to, []).append(number)
+    pending = [number for number, place in enumerate(places) if place.may_close]
+    living = set(pending)
+    while pending:
+        fresh = [source for source in sources.get(pending.pop(), ()) if source not in living]
+        living.update(fresh)
+        pending.extend(fresh)
+    return [
+        replace(place, items=[item for item in place.items if item[1] in living])
+        for place in places
+    ]

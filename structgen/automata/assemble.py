@@ -19,10 +19,13 @@ from structgen.automata.numbers import (
     number_frame,
 )
 from structgen.automata.patterns import pattern_frame
-from structgen.automata.strings import string_frame
+from structgen.automata.plain import plain_number_frame
+from structgen.automata.raw import raw_frames, sequence_frame, stopped_frame
+from structgen.automata.strings import canonical_string_frame, string_frame
 from structgen.automata.structures import (
     BLANKS,
     Count,
+    Different,
     Extra,
     Punctuation,
     Slot,
@@ -32,12 +35,15 @@ from structgen.automata.structures import (
     object_frame,
     targets_of,
 )
+from structgen.deadline import check_deadline
 from structgen.errors import LimitError
 from structgen.options import Options
 from structgen.regex import PatternTooLarge
+from structgen.schema.distinct import few_distinct, free_keys_differ, scoped
 from structgen.schema.nodes import (
     AnyJson,
     Array,
+    Choice,
     Embedded,
     Fixed,
     Integer,
@@ -46,12 +52,18 @@ from structgen.schema.nodes import (
     Node,
     Number,
     Object,
+    Parts,
+    Raw,
     Ref,
     Schema,
     String,
     Union,
+    Verbatim,
+    off_grid,
+    union,
 )
 from structgen.schema.nodes import Extra as Member
+from structgen.schema.sizes import Sizes
 
 LABELS = "labels"
 """Key of the one frame that all label sets share; its registers say which labels."""
@@ -99,7 +111,10 @@ class _Assembler:
         self._n_labels = 0
         self._intervals: dict[int, Target] = {}
         self._seen: set[object] = set()
-        self._pending: deque[tuple[object, Array | Object]] = deque()
+        self._pending: deque[tuple[object, Array | Object, bool]] = deque()
+        self._sizes = Sizes(self._definitions)
+        self._plain = False
+        """Whether values are written in one way only, so that equal text is equal value."""
 
     def targets(self, node: Node) -> list[Target]:
         """The calls, any of which writes a value of `node`."""
@@ -118,8 +133,8 @@ class _Assembler:
                 return
             case AnyJson():
                 yield from self._any()
-            case Labels():
-                yield self._labels(node)
+            case Labels() | Choice():
+                yield self._labels(node.texts)
             case String():
                 yield self._string(node)
             case Integer() | Number() | Fixed():
@@ -130,15 +145,19 @@ class _Assembler:
                 yield self._structure(node), 0, NO_LIMIT
             case Embedded():
                 yield self._embedded(node), 0, NO_LIMIT
+            case Raw():
+                yield self._raw(node)
+            case Verbatim() | Parts():
+                yield self._sequence(node)
             case _:
                 assert_never(node)
 
-    def _labels(self, node: Labels) -> Target:
-        key = id(node.texts)
+    def _labels(self, texts: tuple[bytes, ...]) -> Target:
+        key = id(texts)
         if key not in self._intervals:
-            self._intervals[key] = (LABELS, self._n_labels, self._n_labels + len(node.texts))
-            self.label_sets.append(node.texts)
-            self._n_labels += len(node.texts)
+            self._intervals[key] = (LABELS, self._n_labels, self._n_labels + len(texts))
+            self.label_sets.append(texts)
+            self._n_labels += len(texts)
         return self._intervals[key]
 
     def _string(self, node: String) -> Target:
@@ -146,49 +165,94 @@ class _Assembler:
             try:
                 frame, a, room = pattern_frame(node)
             except PatternTooLarge as error:
-                raise LimitError(str(error)) from error
+                raise LimitError(_too_large(node, error)) from error
             self.frames[node] = frame
             return node, a, room
-        self.frames[STRING] = string_frame()
-        return STRING, *_registers("min_length", node.min_length, node.max_length)
+        key = (STRING, "plain") if self._plain else STRING
+        self.frames[key] = canonical_string_frame() if self._plain else string_frame()
+        return key, *_registers("min_length", node.min_length, node.max_length)
 
     def _number(self, node: Integer | Number | Fixed) -> Iterator[Target]:
+        if isinstance(node, Number) and node.gaps:
+            for part in off_grid(node):
+                yield from self._number(part)
+            return
         frame = _number_frame(node)
+        if frame is not None and self._plain and not isinstance(node, Integer):
+            frame = plain_number_frame(frame)
         if frame is not None:
-            self.frames[node] = frame
-            yield node, 0, NO_LIMIT
+            self.frames[node, self._plain] = frame
+            yield (node, self._plain), 0, NO_LIMIT
 
     def _any(self) -> Iterator[Target]:
         yield self._string(String())
         yield from self._number(Number())
-        yield self._labels(JSON_CONSTANTS)
-        if ANY_ARRAY not in self._seen:
-            self._seen |= {ANY_ARRAY, ANY_MAP}
-            self._pending.append((ANY_ARRAY, Array(AnyJson())))
-            self._pending.append((ANY_MAP, _ANY_OBJECT))
-        yield ANY_ARRAY, 0, NO_LIMIT
-        yield ANY_MAP, 0, NO_LIMIT
+        yield self._labels(JSON_CONSTANTS.texts)
+        for key, node in ((ANY_ARRAY, _ANY_ITEMS), (ANY_MAP, _ANY_OBJECT)):
+            yield self._later((key, self._plain), node), 0, NO_LIMIT
+
+    def _raw(self, node: Raw) -> Target:
+        """Every occurrence has frames of its own, since a session counts the tokens in each."""
+        try:
+            frames = raw_frames(node)
+        except PatternTooLarge as error:
+            raise LimitError(str(error)) from error
+        ways: list[tuple[Target, list[bytes]]] = []
+        for index, (frame, room, stops) in enumerate(frames):
+            key = ("text", id(node), index)
+            self.frames[key] = frame
+            if not stops:
+                return key, 0, room
+            ways.append(((key, 0, room), list(map(str.encode, stops))))
+        self.frames["stopped", id(node)] = stopped_frame(ways)
+        return ("stopped", id(node)), 0, NO_LIMIT
+
+    def _sequence(self, node: Parts | Verbatim) -> Target:
+        inner = [node] if isinstance(node, Verbatim) else [part.node for part in node.parts]
+        key = ("sequence", id(node))
+        self.frames[key] = sequence_frame(
+            [part.text if isinstance(part, Verbatim) else self.targets(part) for part in inner]
+        )
+        return key, 0, NO_LIMIT
 
     def _structure(self, node: Array | Object) -> object:
         """Key of the node's own frame, which is built later."""
-        key = ("node", id(node))
+        return self._later(("node", id(node), self._plain), node)
+
+    def _later(self, key: object, node: Array | Object) -> object:
         if key not in self._seen:
             self._seen.add(key)
-            self._pending.append((key, node))
+            self._pending.append((key, node, self._plain))
         return key
 
     def build_pending(self) -> None:
         """Build the frames that were asked for, and those that they ask for."""
         while self._pending:
-            key, node = self._pending.popleft()
+            check_deadline()
+            key, node, self._plain = self._pending.popleft()
             self.frames[key] = self._build(node)
 
     def _build(self, node: Array | Object) -> Frame:
         match node:
             case Array():
-                return array_frame(array_places(node, self.targets), self._punctuation)
+                return self._array(node)
             case Object():
                 return self._object(node)
+
+    def _array(self, node: Array) -> Frame:
+        different = self._different(node.item, node.min_items) if scoped(node) else None
+        plain, self._plain = self._plain, self._plain or different is not None
+        places = array_places(node, self.targets)
+        self._plain = plain
+        return array_frame(places, self._gaps(), different)
+
+    def _gaps(self) -> Punctuation:
+        """Punctuation, without optional blanks where there is one way to write a value."""
+        return replace(self._punctuation, max_blanks=0) if self._plain else self._punctuation
+
+    def _different(self, part: Node, needed: int) -> Different:
+        """Parts of which so many are needed, one after the other."""
+        return Different(self._sizes.nth_length(part, needed) or 0 if needed > 1 else 0)
 
     def _object(self, node: Object) -> Frame:
         slots = [
@@ -196,15 +260,27 @@ class _Assembler:
             for prop in node.properties
         ]
         names = frozenset((*node.reserved, *(prop.name for prop in node.properties)))
-        extras = [
-            Extra(self._keys(extra.key, names), self.targets(extra.value)) for extra in node.extras
-        ]
+        if sum(map(len, names)) > self._options.limits.max_states:
+            raise LimitError(
+                f"the property names of one object take more than Limits.max_states="
+                f"{self._options.limits.max_states} states; shorten them, or raise the limit"
+            )
         n_required = sum(slot.required for slot in slots)
         least = node.min_properties if node.min_properties > n_required else 0
-        count = Count(least, node.max_properties)
-        if node.max_properties is not None and not extras and node.max_properties >= len(slots):
-            count = Count(least)
-        return object_frame(slots, extras, count, self._punctuation)
+        different = None
+        if free_keys_differ(node):
+            any_key = union(extra.key for extra in node.extras)
+            different = self._different(any_key, least - n_required)
+        values = [self.targets(extra.value) for extra in node.extras]
+        plain, self._plain = self._plain, self._plain or different is not None
+        keys = [self._keys(extra.key, names) for extra in node.extras]
+        self._plain = plain
+        extras = [Extra(*pair) for pair in zip(keys, values, strict=True)]
+        most = node.max_properties
+        if most is not None and not extras and most >= len(slots):
+            most = None
+        count = Count(least, most, different)
+        return object_frame(slots, extras, count, self._gaps())
 
     def _keys(self, node: Node, names: frozenset[str]) -> list[Target]:
         """Ways to write an undeclared key, which is none of `names`."""
@@ -212,7 +288,7 @@ class _Assembler:
             return targets_of([self._keys(option, names) for option in node.options])
         if isinstance(node, Labels):
             left = [text for text in node.texts if json.loads(text) not in names]
-            return [self._labels(Labels(tuple(left)))] if left else []
+            return [self._labels(tuple(left))] if left else []
         assert isinstance(node, String), "keys are strings"
         if node.max_length is None and not node.patterns and not node.excluded:
             if not names:
@@ -225,7 +301,7 @@ class _Assembler:
 
     def _embedded(self, node: Embedded) -> object:
         """Key of a string's frame that holds the node's JSON, escaped."""
-        key = ("embedded", id(node))
+        key = ("embedded", id(node), self._plain)
         if key in self._seen:
             return key
         self._seen.add(key)
@@ -233,6 +309,7 @@ class _Assembler:
             raise LimitError(f"JSON is written in strings more than {MOST_EMBEDDED} levels deep")
         options = replace(self._options, layout="compact")
         inner = _Assembler(self._schema, options, self._level + 1)
+        inner._plain = self._plain
         targets = inner.targets(node.node)
         inner.build_pending()
         offset = self._n_labels
@@ -256,16 +333,23 @@ class _Assembler:
         return key
 
 
+_ANY_ITEMS = Array(AnyJson())
 _ANY_OBJECT = Object(extras=(Member(String(), AnyJson()),))
 
 
 def _item_registers(node: Array) -> tuple[int, int]:
     """Items behind the prefix; contents and repeats have places of their own instead."""
-    if node.contains or (node.unique and node.max_items != 1):
+    if node.contains or few_distinct(node):
         return 0, NO_LIMIT
     behind = len(node.prefix)
     most = None if node.max_items is None else max(node.max_items - behind, 0)
     return _registers("min_items", max(node.min_items - behind, 0), most)
+
+
+def _too_large(node: String, error: PatternTooLarge) -> str:
+    shown = " and ".join(repr(pattern.source[:60]) for pattern in node.patterns[:3])
+    what = f"a string with the pattern {shown}" if shown else "a string with excluded texts"
+    return f"{what} is too large: {error}; simplify it, or drop its lengths"
 
 
 def _registers(name: str, low: int, high: int | None) -> tuple[int, int]:
@@ -277,7 +361,7 @@ def _registers(name: str, low: int, high: int | None) -> tuple[int, int]:
 
 def _number_frame(node: Integer | Number | Fixed) -> Frame | None:
     if isinstance(node, Fixed):
-        return fixed_frame(node.low, node.high, node.places, node.step)
+        return fixed_frame(node.low, node.high, node.places, node.step, node.gaps)
     if isinstance(node, Integer):
         return integer_frame(node.minimum, node.maximum)
     if node.minimum is None and node.maximum is None:

@@ -5,8 +5,11 @@ Such text is compact and holds no control characters, so nothing else needs an e
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import replace
+
+import numpy as np
 
 from structgen.automata.frames import (
     ACCEPT,
@@ -20,6 +23,7 @@ from structgen.automata.frames import (
     WIDE,
     Frame,
     FrameBuilder,
+    IntArray,
 )
 
 ESCAPED = (0x22, 0x5C)
@@ -44,15 +48,29 @@ def escaped_frame(frame: Frame, moved: Moved) -> Frame:
         chain, row = int(states[state, CHAIN]), int(states[state, ROW])
         if chain >= 0:
             _edge(b, state, chain, state + 1, 0)
-        for byte in range(256) if row >= 0 else ():
-            entry = int(frame.table[row + int(frame.classes[states[state, CLASSES] + byte])])
-            if entry >= 0:
-                _edge(b, state, byte, entry >> FLAG_BITS, entry & (1 << FLAG_BITS) - 1)
+        if row >= 0:
+            classes = frame.classes[states[state, CLASSES] : states[state, CLASSES] + 256]
+            _row(b, state, frame.table[row + classes.astype(np.intp)])
     for state, call in frame.calls:
         callee, first, second = moved(call.callee, call.a, call.b)
         b.add_call(state, replace(call, callee=callee, a=first, b=second))
     common = int(states[0, FLAGS])
     return b.frame(loop=int(states[0, LOOP]), chars=bool(common & CHARS), wide=bool(common & WIDE))
+
+
+def _row(b: FrameBuilder, state: int, entries: IntArray) -> None:
+    """Edges for the entries int32[256] of a row, one for each range of bytes that agree."""
+    starts = np.flatnonzero(np.diff(entries, prepend=-2))
+    cuts = sorted({*starts.tolist(), *ESCAPED, *(byte + 1 for byte in ESCAPED), 256})
+    for first, after in itertools.pairwise(cuts):
+        entry = int(entries[first])
+        if entry < 0:
+            continue
+        to, flags = entry >> FLAG_BITS, entry & (1 << FLAG_BITS) - 1
+        if first in ESCAPED:
+            _edge(b, state, first, to, flags)
+        else:
+            b.edge(state, first, after - 1, to, flags)
 
 
 def _edge(b: FrameBuilder, state: int, byte: int, to: int, flags: int) -> None:

@@ -49,6 +49,12 @@ CHARS = 16
 """The counted units are characters, of which one token can hold many."""
 WIDE = 32
 """Most of the vocabulary is legal inside the frame, so its masks are kept apart from callers'."""
+SCOPE = 64
+"""Inside an array or object some of whose parts must differ from each other."""
+DIFFERS = 128
+"""With SCOPE: what has just returned here is such a part."""
+OPENS = 256
+"""With SCOPE: the next byte begins the array or object."""
 
 Edge: TypeAlias = tuple[int, int, int, int]
 """(first byte, last byte, target state, flags)"""
@@ -67,6 +73,8 @@ class Call:
     a: int = 0
     b: int = NO_LIMIT
     flags: int = 0
+    floor: int = 0
+    """At least so many tokens are reckoned for the callee, whose shortest texts may be taken."""
 
 
 # Columns of a frame's and a program's state table.
@@ -91,6 +99,8 @@ class Frame:
     """(state, call), by ascending state."""
     digest: str = ""
     """Content hash, for wide frames only (they are shared between schemas)."""
+    max_tokens: int | None = None
+    """Tokens after which sessions leave the frame; the automaton itself does not count them."""
 
 
 class FrameBuilder:
@@ -105,6 +115,8 @@ class FrameBuilder:
         self._accepting: list[int] = []
         self._rows: dict[int, list[Edge]] = {}
         self._calls: list[tuple[int, Call]] = []
+        self._differing: list[int] = []
+        self._outside: list[int] = []
 
     @property
     def next_state(self) -> int:
@@ -151,6 +163,11 @@ class FrameBuilder:
             return [(self._chain[state], self._chain[state], state + 1, 0)]
         return list(self._rows.get(state, ()))
 
+    def scope(self, differing: Iterable[int], outside: int) -> None:
+        """Parts that return to the states `differing` must differ; `outside` ends the frame."""
+        self._differing.extend(differing)
+        self._outside.append(outside)
+
     def frame(self, *, loop: int = -1, chars: bool = False, wide: bool = False) -> Frame:
         """The finished frame."""
         self._calls.sort(key=lambda item: item[0])
@@ -175,6 +192,11 @@ class FrameBuilder:
             states[state, FLAGS] |= ACCEPT + TAIL * alone
         for state, _ in self._calls:
             states[state, FLAGS] |= CALLS
+        if self._differing:
+            states[:, FLAGS] |= SCOPE
+            states[self._outside, FLAGS] &= ~SCOPE
+            states[self._differing, FLAGS] |= DIFFERS
+            states[0, FLAGS] |= OPENS
 
     def _rows_into(self, states: IntArray) -> tuple[npt.NDArray[np.uint8], IntArray]:
         """Fill in the row offsets; returns the byte classes and the table."""

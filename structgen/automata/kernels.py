@@ -3,10 +3,13 @@
 A *thread* is one way to have read the bytes so far: int32 (state, a, b, stack), where (a, b) are
 the registers of the call in progress and `stack` is a row of the arena. Rows 0 and 1 of the arena
 are the end of the whole value and the bottom of a frame that is walked on its own. Arena rows are
-int32 (state to return to, a, b, parent, tokens to finish, depth). Threads that differ only in
+int32 (state to return to, a, b, parent, tokens to finish, depth, scopes). Threads that differ only in
 their stacks are merged: a row with the state EITHER stands for both stacks a and b. So ambiguous
 recursion costs as many threads as there are frame states, not as there are readings (a
 graph-structured stack, Tomita 1985).
+
+`scopes` says which open arrays and objects have parts that must differ: behind a leading 1 a bit
+for each of them from the outside in, 1 where the stack is inside such a part.
 
 Threads are always *closed*: together with a thread stand those that its calls start and its
 returns continue. A step then only has to look at byte edges.
@@ -35,14 +38,17 @@ from structgen.automata.frames import (
     CHARS,
     CLASSES,
     COUNT,
+    DIFFERS,
     END,
     FLAG_BITS,
     FLAGS,
     LABEL,
     LOOP,
     NO_LIMIT,
+    OPENS,
     ROOM,
     ROW,
+    SCOPE,
     TAIL,
     IntArray,
 )
@@ -92,7 +98,10 @@ FULL = -1
 """Returned where the scratch space for threads or the arena does not suffice."""
 
 # Columns of the arena, of a thread and of `cost`.
-A_STATE, A_A, A_B, A_PARENT, A_TOKENS, A_DEPTH = range(6)
+A_STATE, A_A, A_B, A_PARENT, A_TOKENS, A_DEPTH, A_SCOPES = range(7)
+NO_SCOPES = 1
+MOST_SCOPES = 28
+"""Nested scopes; their bits fit an int32."""
 T_STATE, T_A, T_B, T_STACK = range(4)
 FLAG_MASK = (1 << FLAG_BITS) - 1
 SPECIAL = ACCEPT | CALLS | LABEL
@@ -130,7 +139,7 @@ def _narrow(
 
 
 @inlined
-def _step(program: ProgramArrays, state: int, a: int, b: int, byte: int) -> tuple[int, int, int]:
+def step(program: ProgramArrays, state: int, a: int, b: int, byte: int) -> tuple[int, int, int]:
     """(state, a, b) after one byte; state is -1 where the byte is not legal."""
     states, table, classes, _, blob, starts = program
     chain = states[state, CHAIN]
@@ -200,6 +209,23 @@ def _fits(
 
 
 @inlined
+def own_scopes(program: ProgramArrays, arena: IntArray, state: int, stack: int) -> int:
+    """The open scopes of a thread; its own frame's parts are not begun, or have ended."""
+    below = long(arena[stack, A_SCOPES])
+    return below << 1 if program[0][state, FLAGS] & SCOPE else below
+
+
+@inlined
+def _scopes(program: ProgramArrays, arena: IntArray, state: int, stack: int) -> int:
+    """The open scopes seen from above a frame that will go on in `state`."""
+    flags = program[0][state, FLAGS]
+    below = long(arena[stack, A_SCOPES])
+    if not flags & SCOPE:
+        return below
+    return below << 1 | (1 if flags & DIFFERS else 0)
+
+
+@inlined
 def _push(
     program: ProgramArrays,
     plan: Plan,
@@ -218,6 +244,7 @@ def _push(
     arena[used, A_B] = b
     arena[used, A_PARENT] = stack
     arena[used, A_DEPTH] = arena[stack, A_DEPTH] + 1
+    arena[used, A_SCOPES] = _scopes(program, arena, state, stack)
     arena[used, A_TOKENS] = 0
     if len(plan[0]):
         tokens = state_cost(program, plan, state, a, b)
@@ -236,6 +263,7 @@ def _either(arena: IntArray, used: int, one: int, other: int) -> int:
     arena[used, A_PARENT] = END_OF_VALUE
     arena[used, A_TOKENS] = min(arena[one, A_TOKENS], arena[other, A_TOKENS])
     arena[used, A_DEPTH] = max(arena[one, A_DEPTH], arena[other, A_DEPTH])
+    arena[used, A_SCOPES] = max(arena[one, A_SCOPES], arena[other, A_SCOPES])
     return used
 
 
@@ -389,7 +417,7 @@ def advance_threads(
     special = False
     for i in range(low, high):
         before = long(threads[i, T_STATE])
-        state, a, b = _step(program, before, long(threads[i, T_A]), long(threads[i, T_B]), byte)
+        state, a, b = step(program, before, long(threads[i, T_A]), long(threads[i, T_B]), byte)
         if state < 0:
             continue
         stack = long(threads[i, T_STACK])
@@ -465,7 +493,7 @@ def _only_byte(program: ProgramArrays, threads: IntArray, low: int, high: int) -
             only = chain
         elif states[state, ROW] >= 0:
             for byte in range(256):
-                after, _, _ = _step(program, state, a, b, byte)
+                after, _, _ = step(program, state, a, b, byte)
                 if after >= 0:
                     if only >= 0 and byte != only:
                         return -1

@@ -11,12 +11,14 @@ exponent; no negative zero with bounds; magnitudes stay below 1e308, so that no 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from functools import cache, lru_cache
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
 from structgen.automata.frames import Frame, FrameBuilder
+from structgen.deadline import check_deadline
 from structgen.errors import LimitError
 from structgen.schema.grid import FRACTION_DIGITS, WHOLE_DIGITS, decimal_text, number_grid
 
@@ -25,6 +27,7 @@ SCIENTIFIC_DIGITS = 17
 MOST_NUMBER_STATES = 20_000
 
 LESS, EQUAL, GREATER = -1, 0, 1
+FREE = -1
 
 
 class Digits(NamedTuple):
@@ -42,6 +45,8 @@ class Digits(NamedTuple):
     """The whole part is a single 0, which no digit may follow."""
     remainder: int = 0
     """The digits so far as one whole number, modulo the step."""
+    near: tuple[int, ...] = ()
+    """For each gap: how far the number is above its last multiple, FREE if it cannot be one."""
 
 
 class Bounds(NamedTuple):
@@ -52,6 +57,8 @@ class Bounds(NamedTuple):
     fraction_digits: int
     step: int = 1
     """Only multiples of it, on the grid."""
+    gaps: tuple[int, ...] = ()
+    """No multiples of any of them, on the grid."""
 
     def whole(self, digits: str) -> int:
         return len(digits) - self.fraction_digits
@@ -77,36 +84,41 @@ def bounded_number_frame(
 
 
 @lru_cache(maxsize=256)
-def fixed_frame(low: int, high: int, places: int, step: int) -> Frame:
-    """Multiples n of `step` between the bounds, written as n / 10**places.
+def fixed_frame(low: int, high: int, places: int, step: int, gaps: tuple[int, ...] = ()) -> Frame:
+    """Multiples n of `step`, and of none of `gaps`, between the bounds, as n / 10**places.
 
     Raises:
         LimitError: the remainders by such a step need too many states.
     """
-    return _grid_frame("fixed", low, high, places, step)
+    return _grid_frame("fixed", low, high, places, step, gaps)
 
 
-def _grid_frame(name: str, low: int, high: int, fraction_digits: int, step: int = 1) -> Frame:
+def _grid_frame(
+    name: str,
+    low: int,
+    high: int,
+    fraction_digits: int,
+    step: int = 1,
+    gaps: tuple[int, ...] = (),
+) -> Frame:
     """Numbers n / 10**fraction_digits for low <= n <= high, multiples of `step` alone."""
     b = FrameBuilder(name)
     start = b.state()
     if high >= 0:
-        bounds = _bounds(max(low, 0), high, fraction_digits, step)
+        bounds = _bounds(max(low, 0), high, fraction_digits, step, gaps)
         _Magnitudes(b, bounds).add(start)
     if low < 0:
         minus = b.state()
         b.edge(start, 0x2D, 0x2D, minus)
         # Zero stays without a sign: the smallest negative magnitude is one step of the grid.
-        bounds = _bounds(max(1, -high), -low, fraction_digits, step)
+        bounds = _bounds(max(1, -high), -low, fraction_digits, step, gaps)
         _Magnitudes(b, bounds).add(minus)
     return b.frame()
 
 
-def _bounds(low: int, high: int, fraction_digits: int, step: int) -> Bounds:
-    least = fraction_digits + 1
-    return Bounds(
-        decimal_text(low).zfill(least), decimal_text(high).zfill(least), fraction_digits, step
-    )
+def _bounds(low: int, high: int, fraction_digits: int, step: int, gaps: tuple[int, ...]) -> Bounds:
+    first, last = (decimal_text(bound).zfill(fraction_digits + 1) for bound in (low, high))
+    return Bounds(first, last, fraction_digits, step, gaps)
 
 
 class _Magnitudes:
@@ -118,7 +130,7 @@ class _Magnitudes:
 
     def add(self, start: int) -> None:
         """Give `start` the edges of the first digit, and add everything behind it."""
-        first = Digits(0, -1, EQUAL, EQUAL)
+        first = Digits(0, -1, EQUAL, EQUAL, near=(0,) * len(self._bounds.gaps))
         edges = self._explore(first)
         live = _reaching(edges, {digits for digits in edges if self._accepts(digits)})
         states = {first: start}
@@ -137,6 +149,7 @@ class _Magnitudes:
             at = pending.pop()
             if at in edges:
                 continue
+            check_deadline()
             if len(edges) > MOST_NUMBER_STATES:
                 raise LimitError(
                     f"multiples of {self._bounds.step} between such bounds need more than "
@@ -154,11 +167,13 @@ class _Magnitudes:
         if at.fraction < 0 < min(at.whole, self._bounds.fraction_digits):
             low, high = self._whole_order(at)
             if low != LESS and high != GREATER:
-                yield 0x2E, 0x2E, Digits(0, 0, low, high, remainder=at.remainder)
+                near = self._behind_point(at)
+                yield 0x2E, 0x2E, Digits(0, 0, low, high, remainder=at.remainder, near=near)
 
     def _ranges(self, at: Digits) -> Iterator[tuple[int, int]]:
         """Digit ranges within which the comparison with both bounds comes out the same."""
-        cuts = {0, 1, 10} if self._bounds.step == 1 else set(range(11))
+        plain = self._bounds.step == 1 and all(near == FREE for near in at.near)
+        cuts = {0, 1, 10} if plain else set(range(11))
         for tight, bound in ((at.low, self._bounds.low), (at.high, self._bounds.high)):
             digit = self._digit(at, bound)
             if tight == EQUAL and digit is not None:
@@ -178,15 +193,39 @@ class _Magnitudes:
         """After one more digit; None where every number is out of range or badly written."""
         bounds = self._bounds
         rest = (at.remainder * 10 + digit) % bounds.step
+        near = self._nearer(at, digit)
         low = _compare(at.low, digit, self._digit(at, bounds.low))
         high = _compare(at.high, digit, self._digit(at, bounds.high))
         if at.fraction >= 0:
             if at.fraction == bounds.fraction_digits or low == LESS or high == GREATER:
                 return None
-            return self._normal(Digits(0, at.fraction + 1, low, high, remainder=rest))
+            more = Digits(0, at.fraction + 1, low, high, remainder=rest, near=near)
+            return self._normal(more)
         if at.zero or at.whole == bounds.whole(bounds.high):
             return None
-        return self._normal(Digits(at.whole + 1, -1, low, high, at.whole == digit == 0, rest))
+        return self._normal(Digits(at.whole + 1, -1, low, high, at.whole == digit == 0, rest, near))
+
+    def _nearer(self, at: Digits, digit: int) -> tuple[int, ...]:
+        """The distances above the last multiple of each gap, after one more digit."""
+        if at.fraction < 0:
+            return tuple(
+                (near * 10 + digit) % self._whole_gap(gap)
+                for near, gap in zip(at.near, self._bounds.gaps, strict=True)
+            )
+        unit = 10 ** max(self._bounds.fraction_digits - at.fraction - 1, 0)
+        return tuple(
+            FREE if near == FREE else _above(near + digit * unit, gap, unit)
+            for near, gap in zip(at.near, self._bounds.gaps, strict=True)
+        )
+
+    def _whole_gap(self, gap: int) -> int:
+        """The gap among numbers whose fraction is zero, in units of the whole part."""
+        return gap // math.gcd(gap, 10**self._bounds.fraction_digits)
+
+    def _behind_point(self, at: Digits) -> tuple[int, ...]:
+        unit = 10**self._bounds.fraction_digits
+        pairs = zip(at.near, self._bounds.gaps, strict=True)
+        return tuple(_above(near * unit, gap, unit) for near, gap in pairs)
 
     def _normal(self, digits: Digits) -> Digits:
         """Merge states that no continuation can tell apart."""
@@ -219,6 +258,8 @@ class _Magnitudes:
         unwritten = self._bounds.fraction_digits - max(at.fraction, 0)
         if at.remainder * 10**unwritten % self._bounds.step:
             return False
+        if 0 in at.near:
+            return False
         low, high = self._whole_order(at) if at.fraction < 0 else (at.low, at.high)
         at_least = low == GREATER or (
             low == EQUAL and not self._tail(at, self._bounds.low).strip("0")
@@ -227,6 +268,12 @@ class _Magnitudes:
 
 
 _Edges: TypeAlias = dict[Digits, list[tuple[int, int, Digits]]]
+
+
+def _above(distance: int, gap: int, unit: int) -> int:
+    """A distance modulo the gap; FREE where less than one more unit cannot close it."""
+    rest = distance % gap
+    return rest if rest == 0 or rest + unit > gap else FREE
 
 
 def _compare(so_far: int, digit: int, bound: int | None) -> int:

@@ -27,6 +27,7 @@ from structgen.automata.frames import (
     LOOP,
     NO_LIMIT,
     ROW,
+    SCOPE,
     Frame,
     FrameBuilder,
     IntArray,
@@ -35,7 +36,7 @@ from structgen.errors import LimitError
 from structgen.options import Limits
 
 # Columns of `calls`.
-CALLEE, RETURN, REG_A, REG_B, CALL_FLAGS = range(5)
+CALLEE, RETURN, REG_A, REG_B, CALL_FLAGS, FLOOR = range(6)
 
 ProgramArrays: TypeAlias = tuple[
     IntArray,
@@ -67,7 +68,7 @@ class Program:
     classes: npt.NDArray[np.uint8]
     """uint8[F * 256]: byte classes of every frame."""
     calls: IntArray
-    """int32[K, 5]."""
+    """int32[K, 6]."""
     blob: npt.NDArray[np.uint8]
     """uint8[...]: all label texts, one after another."""
     starts: npt.NDArray[np.int64]
@@ -93,6 +94,11 @@ class Program:
             return bool(row[CHAIN] >= 0 or row[ROW] >= 0)
         # Of the labels in [a, b), only the first can end at this depth.
         return b - a > 1 or self.starts[a] + row[ROW] < self.starts[a + 1]
+
+    @property
+    def has_scopes(self) -> bool:
+        """Whether some parts of a value must differ from each other."""
+        return bool(np.any(self.states[:, FLAGS] & SCOPE))
 
     def memory_bytes(self) -> int:
         """Bytes of all arrays."""
@@ -163,11 +169,18 @@ def _join_tables(frames: Sequence[Frame], bases: list[int]) -> IntArray:
 
 def _join_calls(frames: Sequence[Frame], base_of: dict[object, int]) -> IntArray:
     rows = [
-        (base_of[call.callee], base + call.to, call.a, min(call.b, NO_LIMIT), call.flags)
+        (
+            base_of[call.callee],
+            base + call.to,
+            call.a,
+            min(call.b, NO_LIMIT),
+            call.flags,
+            call.floor,
+        )
         for frame, base in zip(frames, base_of.values(), strict=True)
         for _, call in frame.calls
     ]
-    return np.array(rows, np.int32).reshape(-1, 5)
+    return np.array(rows, np.int32).reshape(-1, 6)
 
 
 def _label_frame(longest: int) -> Frame:

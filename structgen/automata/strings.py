@@ -41,6 +41,18 @@ def string_frame() -> Frame:
     return b.frame(loop=inside, chars=True, wide=True)
 
 
+@cache
+def canonical_string_frame() -> Frame:
+    """The same with each character in one way only: equal text is equal value."""
+    b = FrameBuilder("string")
+    b.literal(b'"')
+    inside = b.state()
+    closed = b.state(accept=True)
+    b.bytes_edge(inside, b'"', closed, END)
+    canonical_characters(b, inside)
+    return b.frame(loop=inside, chars=True, wide=True)
+
+
 def add_raw_characters(b: FrameBuilder, inside: int) -> None:
     """Edges from `inside` back to it over every character that needs no escape."""
     tail = [inside]

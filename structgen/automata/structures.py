@@ -62,8 +62,19 @@ class Place:
     """An item behind this place is a unit of the registers, which also say when to close."""
 
 
-def array_frame(places: Sequence[Place], punctuation: Punctuation) -> Frame:
+@dataclass(frozen=True, slots=True)
+class Different:
+    """Items or free keys that must differ from each other."""
+
+    floor: int = 0
+    """Tokens that suffice for one of them, whatever was written before and still is needed."""
+
+
+def array_frame(
+    places: Sequence[Place], punctuation: Punctuation, different: Different | None = None
+) -> Frame:
     """`[item, item]`, beginning at the first place, to which no item leads back."""
+    floor = different.floor if different else 0
     b = FrameBuilder("array")
     b.literal(b"[")
     punctuation.gap(b)
@@ -92,7 +103,9 @@ def array_frame(places: Sequence[Place], punctuation: Punctuation) -> Frame:
         flags = UNIT * (place.counted and index == 0)
         for targets, to in place.items:
             for callee, a, room in targets:
-                b.add_call(chooses[index], Call(callee, arrivals[to], a, room, flags))
+                b.add_call(chooses[index], Call(callee, arrivals[to], a, room, flags, floor))
+    if different:
+        b.scope(arrivals[1:], closed)
     counted = [state for state, place in zip(befores, places, strict=True) if place.counted]
     return b.frame(loop=counted[-1] if counted else -1)
 
@@ -130,6 +143,8 @@ class Count:
 
     least: int = 0
     most: int | None = None
+    different: Different | None = None
+    """Of free keys, where a repetition would make the count wrong."""
 
     @property
     def ceiling(self) -> int:
@@ -205,6 +220,8 @@ class _ObjectBuilder:
         while done < len(self._choices):  # wiring one place may lay out more of them
             self._wire(*self._choices[done], closed)
             done += 1
+        if self._count.different:
+            b.scope(self._extra_state.values(), closed)
         return b.frame()
 
     def _property(self, place: _Place) -> int:
@@ -308,12 +325,13 @@ class _ObjectBuilder:
 
     def _call_extras(self, state: int, written: int) -> None:
         """Let `state` also read an undeclared key, unless `written` is -1."""
+        floor = self._count.different.floor if self._count.different else 0
         for index, extra in enumerate(self._extras if written >= 0 else ()):
             back = self._extra_state.get((index, written))
             if back is None:
                 back = self._add_extra(index, written)
             for callee, a, room in extra.key:
-                self._b.add_call(state, Call(callee, back, a, room))
+                self._b.add_call(state, Call(callee, back, a, room, 0, floor))
 
     def _add_extra(self, index: int, written: int) -> int:
         """States behind an undeclared key; returns the one its key's frame comes back to."""

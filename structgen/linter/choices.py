@@ -14,7 +14,7 @@ from structgen.schema.nodes import Labels, String
 from structgen.schema.sites import Site
 from structgen.tokens.vocabulary import Vocabulary
 
-MANY_LABELS = 50
+MANY_LABELS = 10
 LONG_LABEL = 60
 """Mean length in characters."""
 FEW_LABELS = 3
@@ -26,7 +26,30 @@ WAYS_OUT = frozenset(
     {
         "other", "others", "another", "none", "unknown", "unclear", "unsure", "undecided",
         "undetermined", "unspecified", "neither", "else", "misc", "miscellaneous", "na",
+        "neutral", "maybe", "mixed", "ambiguous", "uncertain", "inconclusive", "abstain", "nothing",
+        "general",
     }
+)  # fmt: skip
+SCALES = frozenset(
+    {
+        "very", "extremely", "somewhat", "rather", "too", "low", "lower", "lowest", "medium", "mid",
+        "middle", "moderate", "average", "high", "higher", "highest", "minor", "major", "critical",
+        "severe", "urgent", "trivial", "blocker", "small", "large", "tiny", "huge", "short", "long",
+        "easy", "normal", "hard", "beginner", "intermediate", "advanced", "expert", "never",
+        "rarely", "seldom", "sometimes", "often", "usually", "always", "poor", "bad", "fair", "ok",
+        "good", "great", "excellent", "weak", "strong", "negative", "positive", "decreasing",
+        "stable", "increasing",
+    }
+)  # fmt: skip
+"""Labels made of these words alone are steps of a scale, on which everything has its place."""
+CALENDAR = (
+    frozenset({"monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"}),
+    frozenset(
+        {
+            "january", "february", "march", "april", "may", "june", "july", "august", "september",
+            "october", "november", "december",
+        }
+    ),
 )  # fmt: skip
 _CONTEXT = '{"choice": '
 
@@ -62,10 +85,20 @@ def way_out(design: Design) -> Iterator[Problem]:
         is_item = site.path.endswith("]")  # a list can be left empty instead
         if found is None or len(found) < FEW_LABELS or b"null" in node.texts or is_item:
             continue
-        if not any(map(_is_way_out, found)) and not _allows_text(design, site):
+        if _covers_all(found) or _allows_text(design, site):
+            continue
+        if not any(map(_is_way_out, found)):
             message = f"none of the {len(found)} labels fits where the input fits none of them"
             advice = 'add a label such as "other" or "unknown", or make the field optional'
             yield design.at(site, message, advice)
+
+
+def _covers_all(labels: list[str]) -> bool:
+    """Whether nothing else is thinkable: steps of a scale, single letters, days or months."""
+    if all(len(label) == 1 or SCALES.issuperset(words(label)) for label in labels):
+        return True
+    short = {label.casefold()[:3] for label in labels}
+    return any(short == {name[:3] for name in names} for names in CALENDAR)
 
 
 def _is_way_out(text: str) -> bool:
@@ -85,6 +118,8 @@ def split_labels(design: Design) -> Iterator[Problem]:
     if vocabulary is None or vocabulary.encode is None:
         return
     for site, node in design.choices:
+        if not isinstance(site.node, Labels):
+            continue  # it is written as text
         split = list(_split(node, vocabulary, vocabulary.encode))
         if split:
             message = f"labels begin with another token in JSON than in text: {listed(split)}"

@@ -9,7 +9,8 @@ from typing import Any
 
 from structgen.linter.silences import Silences
 from structgen.schema.load import LoadedSchema
-from structgen.schema.nodes import Labels, Node, Object, Property, Schema
+from structgen.schema.nodes import Choice, Labels, Node, Object, Property, Schema, json_text, labels
+from structgen.schema.reading import adapters
 from structgen.schema.sites import Site, options, sites
 from structgen.tokens.vocabulary import Vocabulary
 
@@ -44,7 +45,9 @@ class Design:
     @cached_property
     def silences(self) -> Silences:
         is_json = isinstance(self.source, dict)
-        return Silences(self.source if is_json else self.loaded.adapter.core_schema)
+        if is_json:
+            return Silences(self.source)
+        return Silences([adapter.core_schema for adapter in adapters(self.loaded.reader)])
 
     @property
     def objects(self) -> Iterator[tuple[Site, Object]]:
@@ -57,8 +60,9 @@ class Design:
     def choices(self) -> Iterator[tuple[Site, Labels]]:
         """Sites of label sets, constants left out."""
         for site in self.sites:
-            if isinstance(site.node, Labels) and len(site.node.texts) > 1:
-                yield site, site.node
+            node = _as_labels(site.node)
+            if node is not None and len(node.texts) > 1:
+                yield site, node
 
     def options(self, node: Node) -> tuple[Node, ...]:
         """What a node may be, without unions and references."""
@@ -66,7 +70,10 @@ class Design:
 
     def at(self, site: Site, message: str, suggestion: str) -> Problem:
         """A problem of a site."""
-        return Problem(site.path, message, suggestion, self.silences.of(site.owner, site.field))
+        silenced = self.silences.of(site.owner, site.field)
+        if isinstance(site.node, Object):
+            silenced |= self.silences.of_object(site.node)
+        return Problem(site.path, message, suggestion, silenced)
 
     def at_field(
         self, site: Site, owner: Object, field: Property, message: str, suggestion: str
@@ -74,3 +81,11 @@ class Design:
         """A problem of one field of the object at a site."""
         silenced = self.silences.of(owner, field)
         return Problem(f"{site.path}.{field.name}", message, suggestion, silenced)
+
+
+def _as_labels(node: Node) -> Labels | None:
+    """A set of labels, whether they are written as JSON or as plain text."""
+    if isinstance(node, Choice):
+        found = labels(json_text(text.decode()) for text in node.declared or node.texts)
+        return found if isinstance(found, Labels) else None
+    return node if isinstance(node, Labels) else None

@@ -38,11 +38,15 @@ _EMPTY_NAME = re.compile(
 )
 
 
+_CONVENTIONS = tuple(map(frozenset, ("xy", "rgb", "hsv", "hsl", "ij", "wh", {"key", "value"})))
+"""Names that say enough beside each other."""
+
+
 def reasoning_before_answer(design: Design) -> Iterator[Problem]:
     """An answer is written before any text that could lead to it."""
     for site, node in design.objects:
         answered = [prop for prop in node.properties if _is_answer(design, prop)]
-        late = _late_reasoning(node, answered)
+        late = _late_reasoning(design, node, answered)
         if late is not None:
             first = answered[0].name
             yield design.at_field(
@@ -56,10 +60,10 @@ def reasoning_before_answer(design: Design) -> Iterator[Problem]:
             yield from _bare_label(design, site, node)
 
 
-def _late_reasoning(node: Object, answered: list[Property]) -> Property | None:
+def _late_reasoning(design: Design, node: Object, answered: list[Property]) -> Property | None:
     """The first field of reasoning, if it stands behind an answer."""
     names = [prop.name for prop in node.properties]
-    reasoning = next((p for p in node.properties if REASONING & {*words(p.name)}), None)
+    reasoning = next((p for p in node.properties if _is_reasoning(design, p)), None)
     if reasoning is None or not answered:
         return None
     return reasoning if names.index(answered[0].name) < names.index(reasoning.name) else None
@@ -76,6 +80,12 @@ def _bare_label(design: Design, site: Site, node: Object) -> Iterator[Problem]:
                 site, node, prop, message, "put a field such as `reasoning: str` before it"
             )
             return
+
+
+def _is_reasoning(design: Design, prop: Property) -> bool:
+    """Whether a field is there to think in: named so, and neither a number nor a label."""
+    wordy = any(isinstance(n, String | Array | Object) for n in design.options(prop.node))
+    return wordy and bool(REASONING & {*words(prop.name)})
 
 
 def _is_answer(design: Design, prop: Property) -> bool:
@@ -124,11 +134,21 @@ def _follows_text(design: Design, site: Site) -> bool:
 def telling_field_names(design: Design) -> Iterator[Problem]:
     """A name says nothing about what belongs into the field."""
     for site, node in design.objects:
+        usual = _conventional(node)
         for prop in node.properties:
-            if _EMPTY_NAME.fullmatch(prop.name.casefold()):
+            name = prop.name.casefold()
+            if _EMPTY_NAME.fullmatch(name) and name not in usual:
                 message = f"the name {prop.name!r} does not say what belongs there"
                 advice = "name the content, e.g. `order_number`"
                 yield design.at_field(site, node, prop, message, advice)
+
+
+def _conventional(node: Object) -> set[str]:
+    """Short names that are usual together, such as x, y and z."""
+    names = {prop.name.casefold() for prop in node.properties}
+    found = [group for group in _CONVENTIONS if group <= names]
+    more = {"z", "a"} if any(group in found for group in _CONVENTIONS[:2]) else set[str]()
+    return more.union(*found)
 
 
 def descriptions(design: Design) -> Iterator[Problem]:

@@ -9,6 +9,7 @@ from structgen.errors import OptionError
 from structgen.linter.design import Design
 from structgen.linter.finding import Finding
 from structgen.linter.rules import RULES, Rule
+from structgen.linter.silences import silence_class
 from structgen.schema.load import load_schema
 from structgen.tokens.vocabulary import Vocabulary
 
@@ -45,6 +46,11 @@ def lint(
     _known([*design.silences], "structgen_ignore")
     kept = [rule for rule in RULES if not ignored & {rule.code, rule.name}]
     return [finding for rule in kept for finding in _findings(rule, design)]
+
+
+def ignore_in_class(owner: type, rules: Collection[str]) -> None:
+    """Leave rules out for a class, wherever it is looked at."""
+    silence_class(owner, _known(rules, "ignore"))
 
 
 def _findings(rule: Rule, design: Design) -> list[Finding]:

@@ -8,7 +8,7 @@ from structgen.automata.frames import NO_LIMIT
 from structgen.automata.patterns import pattern_frame
 from structgen.linter.design import Design, Problem
 from structgen.regex import endless
-from structgen.schema.nodes import Array, Embedded, Node, Object, Ref, Schema, String, Union
+from structgen.schema.nodes import Array, Embedded, Node, Object, Parts, Ref, Schema, String, Union
 from structgen.schema.strings import content_dfa, string_dfa
 
 DEEPEST = 4
@@ -50,6 +50,8 @@ class _Depths:
                 return self._deepest([("", option) for option in node.options])
             case Embedded():
                 return self.below(node.node)
+            case Parts():
+                return self._deepest([(part.step, part.node) for part in node.parts])
             case _:
                 return 0, ""
 
@@ -96,7 +98,8 @@ def capped_strings(design: Design) -> Iterator[Problem]:
 def large_patterns(design: Design) -> Iterator[Problem]:
     """A pattern needs a large automaton."""
     for site in design.sites:
-        if isinstance(site.node, String) and site.node.patterns:
+        # The pattern of a type with a name, such as a URL, is not the author's.
+        if isinstance(site.node, String) and site.node.patterns and not site.node.name:
             states = _n_states(site.node)
             if states > MOST_STATES:
                 message = f"the pattern needs an automaton of {states:,} states"

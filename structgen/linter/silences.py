@@ -1,4 +1,4 @@
-"""Which rules a field silences by itself, through a `structgen_ignore` entry.
+"""Which rules a field or a class silences by itself, wherever it is a part of a schema.
 
 Example: `Field(json_schema_extra={"structgen_ignore": ["SG108"]})`
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, TypeAlias, cast
+from weakref import WeakKeyDictionary
 
 from structgen.errors import OptionError
 from structgen.schema.nodes import Object, Property
@@ -16,12 +17,22 @@ KEY = "structgen_ignore"
 Json: TypeAlias = Mapping[str, Any]
 
 
+_of_classes: WeakKeyDictionary[type, frozenset[str]] = WeakKeyDictionary()
+
+
+def silence_class(owner: type, rules: frozenset[str]) -> None:
+    """Rules that a class ignores, also inside of other classes."""
+    _of_classes[owner] = rules
+
+
 class _Entry(NamedTuple):
     names: frozenset[str]
-    """What the field may be called in JSON."""
+    """What the field may be called in JSON; of a class, all its fields."""
     siblings: frozenset[str]
     """The same of all fields of its object."""
     rules: frozenset[str]
+    n_fields: int = 0
+    """Of the class, 0 for the entry of a field."""
 
 
 class Silences:
@@ -35,20 +46,34 @@ class Silences:
 
     def of(self, owner: Object | None, field: Property | None) -> frozenset[str]:
         """Codes and names of the rules that a field silences."""
-        if owner is None or field is None or not self._entries:
+        if owner is None or field is None:
             return frozenset()
-        names = {prop.name for prop in owner.properties}
-        found = [
-            entry.rules
-            for entry in self._entries
-            if field.name in entry.names and (names <= entry.siblings or entry.siblings <= names)
-        ]
+        found = [entry.rules for entry in self._around(owner) if field.name in entry.names]
         return frozenset().union(*found)
+
+    def of_object(self, node: Object) -> frozenset[str]:
+        """Codes and names of the rules that the class of an object silences."""
+        return frozenset().union(*(e.rules for e in self._around(node) if e.n_fields))
+
+    def _around(self, owner: Object) -> list[_Entry]:
+        """The entries of the classes that an object may be of."""
+        names = {prop.name for prop in owner.properties}
+        return [entry for entry in self._entries if _fits(entry, names)]
 
     def __iter__(self) -> Iterator[str]:
         """Every rule that any field silences."""
         for entry in self._entries:
             yield from entry.rules
+
+
+def _fits(entry: _Entry, names: set[str]) -> bool:
+    """Whether an entry may be about an object with these properties.
+
+    A class has them all; a JSON Schema may have some more, or fewer, beside an `allOf`.
+    """
+    if entry.n_fields:
+        return names <= entry.siblings and len(names) == entry.n_fields
+    return names <= entry.siblings or entry.siblings <= names
 
 
 def _entries(source: object) -> Iterator[_Entry]:
@@ -61,6 +86,7 @@ def _entries(source: object) -> Iterator[_Entry]:
         if isinstance(part, Mapping):
             part = cast(Json, part)
             yield from _of_fields(_fields(part))
+            yield from _of_class(part)
             pending.extend(part.values())
         else:
             pending.extend(cast("list[object]", part))
@@ -100,6 +126,19 @@ def _of_fields(fields: list[tuple[frozenset[str], object]]) -> Iterator[_Entry]:
     for names, extra in fields:
         if isinstance(extra, Mapping) and KEY in extra:
             yield _Entry(names, siblings, _rules(cast(Json, extra)[KEY]))
+
+
+def _of_class(part: Json) -> Iterator[_Entry]:
+    """The entry of a model or dataclass that ignores rules by itself."""
+    owner = part.get("cls")
+    rules = _of_classes.get(owner) if isinstance(owner, type) else None
+    inner = part.get("schema")
+    while isinstance(inner, Mapping) and not _fields(cast(Json, inner)):
+        inner = cast(Json, inner).get("schema")
+    if rules and isinstance(inner, Mapping):
+        fields = _fields(cast(Json, inner))
+        names = frozenset[str]().union(*(names for names, _ in fields))
+        yield _Entry(names, names, rules, len(fields))
 
 
 def _rules(value: object) -> frozenset[str]:

@@ -11,6 +11,7 @@ from structgen.regex.algebra import bounded, complement, intersect, lengths, lit
 from structgen.regex.dfa import (
     Dfa,
     all_accepting,
+    dfa_size,
     distances,
     endless,
     finite_size,
@@ -20,6 +21,7 @@ from structgen.regex.dfa import (
     strings,
 )
 from structgen.regex.limits import PatternError, PatternTooLarge
+from structgen.regex.recent import remembered
 from structgen.regex.search import full, search
 from structgen.regex.syntax import Dialect
 from structgen.regex.utf8 import ByteDfa, ByteEdge, Encoding, to_bytes
@@ -35,6 +37,7 @@ __all__ = [
     "all_accepting",
     "bounded",
     "complement",
+    "dfa_size",
     "distances",
     "endless",
     "finite_size",
@@ -44,6 +47,7 @@ __all__ = [
     "lengths",
     "literals",
     "matches",
+    "remembered",
     "search",
     "shortest",
     "strings",

@@ -86,6 +86,11 @@ def mask_set(letters: tuple[CharSet, ...], mask: int) -> CharSet:
     return tuple(merged)
 
 
+def dfa_size(dfa: Dfa) -> int:
+    """About how much memory the automaton takes, in units of about 50 bytes."""
+    return len(dfa) + sum(map(len, dfa.arcs))
+
+
 def is_empty(dfa: Dfa) -> bool:
     """Whether no text is accepted."""
     return not dfa.accepting

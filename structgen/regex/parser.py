@@ -9,6 +9,7 @@ from structgen.regex.brackets import read_brackets
 from structgen.regex.charsets import CharClass
 from structgen.regex.cursor import Cursor, Flags
 from structgen.regex.escapes import dot, literal, read_escape
+from structgen.regex.limits import CHARACTERS, PatternTooLarge
 from structgen.regex.syntax import (
     At,
     Chars,
@@ -34,7 +35,10 @@ def parse(pattern: str, dialect: Dialect) -> Node:
 
     Raises:
         PatternError: It is not valid, or needs more than a finite automaton.
+        PatternTooLarge: It is too long to be read.
     """
+    if len(pattern) > CHARACTERS:
+        raise PatternTooLarge(f"it has {len(pattern)} characters, more than {CHARACTERS}")
     cursor = Cursor(pattern, dialect)
     node = _choice(cursor, 0)
     if cursor.char:

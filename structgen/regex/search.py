@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from structgen.regex.charsets import ALL
-from structgen.regex.dfa import Dfa
+from structgen.regex.dfa import Dfa, dfa_size
 from structgen.regex.kinds import EDGE, Kind
 from structgen.regex.limits import STATES, Meter
 from structgen.regex.lookaround import Sides, determinise_with_conditions
 from structgen.regex.nfa import build_nfa
 from structgen.regex.parser import parse
+from structgen.regex.recent import remembered
 from structgen.regex.subsets import determinise
 from structgen.regex.syntax import (
     NOTHING,
@@ -24,6 +25,7 @@ from structgen.regex.syntax import (
 )
 
 
+@remembered(dfa_size, capacity=1_000_000)
 def search(pattern: str, dialect: Dialect, limit: int = STATES) -> Dfa:
     """Accepts exactly the texts in which the pattern is found somewhere.
 

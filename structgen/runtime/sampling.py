@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -19,6 +19,8 @@ from structgen.errors import OptionError
 NEVER = -math.inf
 HEAD = 256
 """So many of the best tokens are looked at before all of them are sorted."""
+SEEDS_APART = 1_000_003
+"""Between attempts at one value, so that none draws like another row of a batch."""
 FLOAT = torch.finfo(torch.float32)
 
 
@@ -50,6 +52,17 @@ class Sampling:
         _check("top_p", self.top_p, (int, float), 0.0, 1.0, "above 0 and at most 1, or None")
         _check("min_p", self.min_p, (int, float), 0.0, 1.0, "above 0 and at most 1, or None")
         _check("seed", self.seed, (int,), -1, 2**63 - 1, "a whole number from 0 to 2**63 - 1")
+
+    def attempt(self, index: int) -> Sampling:
+        """How attempt number `index` at the same value chooses its tokens, 0 being the first.
+
+        The first one does as asked; the others sample, since a greedy one would repeat the first.
+        Attempt k is seeded with `seed + k * 1_000_003`, modulo 2**63.
+        """
+        if index == 0:
+            return self
+        seed = None if self.seed is None else (self.seed + index * SEEDS_APART) % 2**63
+        return replace(self, do_sample=True, seed=seed)
 
     def generators(self, n_rows: int, device: torch.device) -> list[torch.Generator]:
         """One random generator per row, so that what a row draws depends on no other row.

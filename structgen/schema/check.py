@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from typing import assert_never
 
 from structgen.errors import Fault
-from structgen.regex import is_empty
 from structgen.schema.nodes import (
     AnyJson,
     Array,
+    Choice,
     Embedded,
     Fixed,
     Integer,
@@ -18,13 +18,17 @@ from structgen.schema.nodes import (
     Node,
     Number,
     Object,
+    Parts,
     Property,
+    Raw,
     Ref,
     Schema,
     String,
     Union,
+    Verbatim,
 )
-from structgen.schema.strings import string_dfa
+from structgen.schema.raw import has_text
+from structgen.schema.strings import has_string
 
 
 def unsatisfiable(schema: Schema, *, require_all: bool = False) -> tuple[Fault, ...]:
@@ -71,8 +75,12 @@ class _Checker:
             case Object():
                 return self._is_finite_object(node)
             case String():
-                return not (node.patterns or node.excluded) or not is_empty(string_dfa(node))
-            case Labels() | Integer() | Number() | Fixed() | AnyJson():
+                return has_string(node)
+            case Raw():
+                return has_text(node)
+            case Parts():
+                return all(self.is_finite(part.node) for part in node.parts)
+            case Labels() | Integer() | Number() | Fixed() | AnyJson() | Choice() | Verbatim():
                 return True
             case _:
                 assert_never(node)
@@ -130,6 +138,11 @@ class _Checker:
                     yield Fault(path, f"it cannot have {node.min_properties} properties")
             case String():
                 yield Fault(path, "no string agrees with all of its patterns and lengths")
+            case Raw():
+                yield Fault(path, "no text agrees with its pattern and lengths")
+            case Parts():
+                for part in node.parts:
+                    yield from self.reasons(part.node, path + part.step, refs)
             case _:
                 raise AssertionError(f"{type(node).__name__} nodes are always finite")
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from structgen.errors import Fault
+from structgen.schema.core_checks import AfterCheck
 from structgen.schema.core_containers import CONTAINERS
 from structgen.schema.core_functions import FUNCTIONS
 from structgen.schema.core_models import MODELS
@@ -21,7 +22,7 @@ from structgen.schema.core_strings import STRINGS
 from structgen.schema.core_unions import UNIONS
 from structgen.schema.nodes import Node
 
-__all__ = ["Core", "CoreNodes", "read_core_schema"]
+__all__ = ["AfterCheck", "Core", "CoreNodes", "read_core_schema"]
 
 READERS = {**SCALARS, **NUMBERS, **STRINGS, **CONTAINERS, **UNIONS, **FUNCTIONS, **MODELS}
 
@@ -36,8 +37,8 @@ class CoreNodes:
     """Everything that cannot be enforced."""
     impossible: tuple[Fault, ...]
     """Everything that contradicts itself, optional parts included."""
-    validators: tuple[str, ...]
-    """Paths of checks that run after generation."""
+    checks: tuple[AfterCheck, ...]
+    """What is only checked after generation, in the order of the schema."""
 
 
 def read_core_schema(core: Core, config: Core) -> CoreNodes:
@@ -53,5 +54,5 @@ def read_core_schema(core: Core, config: Core) -> CoreNodes:
         reader.definitions,
         tuple(reader.faults),
         tuple(reader.impossible),
-        tuple(reader.validators),
+        tuple(reader.checks),
     )

@@ -9,7 +9,6 @@ from dataclasses import replace
 from structgen.schema import nodes
 from structgen.schema.core_keys import key_node, unhashable
 from structgen.schema.core_reader import Core, Reader, ReadType, inner
-from structgen.schema.enforce import MOST_DISTINCT
 from structgen.schema.nodes import (
     Extra,
     Labels,
@@ -63,17 +62,25 @@ def _set(reader: Reader, core: Core, path: str) -> Node:
     free = reader.target(item_core)["type"] == "any"
     item = SCALAR if free else reader.node(item_core, f"{path}[*]")
     choices = reader.resolved(item)
-    once = isinstance(choices, Labels) and len(choices.texts) <= MOST_DISTINCT
-    if low > 1 and not (once and _all_differ(choices)):
+    if low > 1 and not _all_differ(choices, reader.target(item_core)):
         problem = f"min_length={low} of a set whose items could be equal"
-        return reader.refuse(path, problem, "use a Literal or an Enum of few choices, or a list")
-    return reader.possible(nodes.array(choices if once else item, low, high, unique=once), path)
+        advice = "use a set of str, int or float, a Literal or an Enum, or a list"
+        return reader.refuse(path, problem, advice)
+    return reader.possible(nodes.array(choices, low, high, unique=True), path)
 
 
-def _all_differ(choices: Node) -> bool:
-    """Whether labels are as many values in Python, where 1 equals true."""
-    texts = choices.texts if isinstance(choices, Labels) else ()
-    return len({json.loads(text) for text in texts}) == len(texts)
+def _all_differ(choices: Node, core: Core) -> bool:
+    """Whether different texts are different values in Python, where 1 equals true."""
+    match choices:
+        case Labels():
+            return len({json.loads(text) for text in choices.texts}) == len(choices.texts)
+        case nodes.Integer() | Number():
+            return core["type"] in ("int", "float")
+        case String():
+            changed = ("strip_whitespace", "to_lower", "to_upper")
+            return core["type"] == "str" and not any(core.get(key) for key in changed)
+        case _:
+            return False
 
 
 def _dict(reader: Reader, core: Core, path: str) -> Node:
@@ -81,6 +88,9 @@ def _dict(reader: Reader, core: Core, path: str) -> Node:
     low, high = core.get("min_length") or 0, core.get("max_length")
     key = key_node(reader, inner(core, "keys_schema"), f"{path}.<key>")
     value = reader.node(inner(core, "values_schema"), f"{path}.*")
+    if low > 1 and not isinstance(key, Labels) and not _all_differ(key, inner(core, "keys_schema")):
+        problem = f"min_length={low} of a dict whose keys could be equal"
+        return reader.refuse(path, problem, "use str or a Literal or an Enum for its keys")
     return reader.possible(bounded_map(key, value, low, high), path)
 
 

@@ -6,13 +6,16 @@ import functools
 import types
 import zoneinfo
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 from structgen.schema import nodes
+from structgen.schema.core_checks import validator
 from structgen.schema.core_containers import with_length
 from structgen.schema.core_reader import Core, Reader, ReadType, wrapped
-from structgen.schema.core_strings import base64_node
-from structgen.schema.formats import IPV4, IPV6, REGEX, format_node, whole
+from structgen.schema.core_strings import base64_node, base64_text_node
+from structgen.schema.emails import EMAIL_ADDRESS
+from structgen.schema.formats import IPV4, IPV6, REGEX, whole
 from structgen.schema.networks import IPV4_NETWORK, IPV6_NETWORK
 from structgen.schema.nodes import Integer, Node, String
 
@@ -69,37 +72,71 @@ _HARMLESS = frozenset(
 )
 """Functions that only build the Python value and accept whatever the inner schema does."""
 
+_PATHS = {
+    "PathType.validate_file": "the file exists",
+    "PathType.validate_directory": "the directory exists",
+    "PathType.validate_new": "nothing is there yet, but its parent exists",
+    "PathType.validate_socket": "the socket exists",
+}
+"""What Pydantic asks the file system."""
+
+_ALPHABETS = {"Base64Encoder": "+/", "Base64UrlEncoder": "_-"}
+"""The last two digits of the encodings that Pydantic brings."""
+
 _OWNERS = ("pydantic.", "ipaddress")
 
 
 def _after(reader: Reader, core: Core, path: str) -> Node:
     function = _function(core)
     name = _name(function)
-    if name in _KNOWN:
-        return _KNOWN[name]
-    if name in _HARMLESS:
-        return wrapped(reader, core, path)
-    if name in ("EmailStr._validate", "NameEmail._validate"):
-        reader.after_check(path)  # the package has rules of its own for reserved domains
-        return format_node("email") or String()
     node = wrapped(reader, core, path)
+    if name in _KNOWN:
+        return reader.possible(_within(_KNOWN[name], node), path)
+    if name in _HARMLESS:
+        return node
+    if name in ("EmailStr._validate", "NameEmail._validate"):
+        reader.after_check(path, "the email-validator package has no objection")
+        return reader.possible(_within(EMAIL_ADDRESS, node), path)
+    if name == "EncodedBytes.decode" and node != String():
+        problem = "bytes in Base64 inside of another encoding (val_json_bytes)"
+        return reader.refuse(path, problem, "use bytes, which are then in one encoding")
     exact = _enforced(function, name, node)
     if exact is not None:
         return reader.possible(exact, path)
-    reader.after_check(path)
+    reader.after_check(path, _PATHS.get(name) or validator(core))
     return node
 
 
 def _enforced(function: Any, name: str, node: Node) -> Node | None:
     """A check that can be made part of the inner node, None for all others."""
-    if name == "EncodedBytes.decode" and node == String():
-        alphabet = {"Base64Encoder": "+/", "Base64UrlEncoder": "_-"}
-        chosen = alphabet.get(getattr(function.__self__.encoder, "__name__", ""))
-        return base64_node(chosen) if chosen else None
+    if name in ("EncodedBytes.decode", "EncodedStr.decode_str"):
+        made = base64_node if name == "EncodedBytes.decode" else base64_text_node
+        alphabet = _ALPHABETS.get(getattr(function.__self__.encoder, "__name__", ""))
+        return _within(made(alphabet), node) if alphabet else None
     if name in ("min_length_validator", "max_length_validator"):
         bounds: dict[str, int] = function.keywords
         return with_length(node, bounds.get("min_length", 0), bounds.get("max_length"))
     return None
+
+
+def _within(node: Node, around: Node) -> Node:
+    """The strings of `node` that also keep to the settings of a model, which `around` shows."""
+    text = next((part for part in _options(around) if isinstance(part, String)), String())
+    options = [
+        _bounded(part, text) if isinstance(part, String) else part for part in _options(node)
+    ]
+    return nodes.union(options)
+
+
+def _options(node: Node) -> tuple[Node, ...]:
+    return node.options if isinstance(node, nodes.Union) else (node,)
+
+
+def _bounded(node: String, text: String) -> Node:
+    bounded = with_length(replace(node, name=""), text.min_length, text.max_length)
+    if not isinstance(bounded, String):
+        return bounded or node
+    return replace(bounded, patterns=(*node.patterns, *text.patterns), name=node.name)
 
 
 def _plain(reader: Reader, core: Core, path: str) -> Node:

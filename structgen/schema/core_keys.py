@@ -30,15 +30,28 @@ def key_node(reader: Reader, core: Core, path: str) -> Node:
     Example: the keys of `dict[int, T]` are `"0"`, `"-1"`, ...
     """
     kind = reader.target(core)
+    if kind["type"] == "union":
+        choices = (part[0] if isinstance(part, tuple) else part for part in kind["choices"])
+        return _any_key([key_node(reader, part, path) for part in choices])
     node = reader.resolved(reader.node(core, path))
     options = node.options if isinstance(node, nodes.Union) else (node,)
-    found = [_as_key(reader, option, kind, path) for option in options]
+    found = [_as_key(reader, option, _unwrapped(reader, kind), path) for option in options]
     if any(option is None for option in found):
         problem = f"keys of type {type_name(kind)} are not supported"
         return reader.refuse(path, problem, "use str, int, an Enum or a Literal")
-    strings = [option for option in found if option is not None]
-    key = nodes.union(strings)
+    return _any_key([option for option in found if option is not None])
+
+
+def _any_key(options: list[Node]) -> Node:
+    key = nodes.union(options)
     return String() if isinstance(key, nodes.Union) and String() in key.options else key
+
+
+def _unwrapped(reader: Reader, core: Core) -> Core:
+    """What functions are called with, such as those of `use_enum_values`."""
+    while core["type"] in ("function-after", "function-before", "function-wrap", "nullable"):
+        core = reader.target(core["schema"])
+    return core
 
 
 def _as_key(reader: Reader, node: Node, kind: Core, path: str) -> Node | None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from structgen.schema import nodes
+from structgen.schema.core_checks import called, construction
 from structgen.schema.core_keys import key_node
 from structgen.schema.core_names import field_key, lookups
 from structgen.schema.core_reader import Core, Reader, ReadType, plain_text
@@ -45,8 +46,8 @@ class _Fields:
 
 def _model(reader: Reader, core: Core, path: str) -> Node:
     reader.check_keys(core, path, "fields", "extra_behavior")
-    if core["type"] == "dataclass" and core.get("post_init"):
-        reader.after_check(path)
+    for what in construction(core):
+        reader.after_check(path, what)
     reader.config.append(core.get("config") or {})
     reader.owners.append(core["cls"])
     node = reader.node(core["schema"], path)
@@ -135,7 +136,7 @@ def _extras(reader: Reader, core: Core, path: str) -> tuple[Extra, ...]:
         return ()
     keys, values = core.get("extras_keys_schema"), core.get("extras_schema")
     key = key_node(reader, keys, f"{path}.<key>") if keys else String()
-    value = reader.node(values, f"{path}.<extra>") if values else AnyJson()
+    value = reader.node(values, f"{path}.*") if values else AnyJson()
     return () if isinstance(key, Never) or isinstance(value, Never) else (Extra(key, value),)
 
 
@@ -176,7 +177,7 @@ def _call(reader: Reader, core: Core, path: str) -> Node:
     arguments, function = core["arguments_schema"], core["function"]
     if isinstance(function, type) and issubclass(function, tuple):
         return _positional(reader, arguments["arguments_schema"], path)
-    reader.after_check(path)
+    reader.after_check(path, f"{called(function) or 'the function'} is called")
     return reader.node(arguments, path)
 
 
@@ -196,7 +197,7 @@ def _arguments(reader: Reader, core: Core, path: str) -> Node:
         _add_field(reader, found, part["name"], part, path, frozenset())
     extras: tuple[Extra, ...] = ()
     if core.get("var_kwargs_schema"):
-        extras = (Extra(String(), reader.node(core["var_kwargs_schema"], f"{path}.<extra>")),)
+        extras = (Extra(String(), reader.node(core["var_kwargs_schema"], f"{path}.*")),)
     return Object(tuple(found.properties.values()), extras, tuple(sorted(found.taken)))
 
 

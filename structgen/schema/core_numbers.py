@@ -71,7 +71,7 @@ def _number(reader: Reader, core: Core, path: str) -> Node:
         grid = _float_grid(abs(float(step)))
         if grid.most < grid.step:
             return _too_fine(reader, step, path)
-        return _on_grid(reader, core, path, [grid])
+        return _on_grid(reader, core, path, [grid], least_places=1)
     return reader.possible(node, path)
 
 
@@ -128,8 +128,14 @@ def _too_fine(reader: Reader, step: Any, path: str) -> Node:
     return reader.refuse(path, problem, "use a multiple with fewer digits")
 
 
-def _on_grid(reader: Reader, core: Core, path: str, grids: list[_Grid]) -> Node:
-    """Grid numbers within a core schema's bounds, which compare what the texts are read as."""
+def _on_grid(
+    reader: Reader, core: Core, path: str, grids: list[_Grid], least_places: int = 0
+) -> Node:
+    """Grid numbers within a core schema's bounds, which compare what the texts are read as.
+
+    Args:
+        least_places: digits that may stand behind the point also where all of them are zeros.
+    """
     known = [Decimal(str(core[key])) for key in BOUNDS if core.get(key) is not None]
     reach = max(Fraction(grid.most, 10**grid.places) for grid in grids)
     if any(abs(Fraction(bound)) > reach for bound in known if bound.is_finite()):
@@ -138,10 +144,11 @@ def _on_grid(reader: Reader, core: Core, path: str, grids: list[_Grid]) -> Node:
             f"its numbers are certain up to {float(reach):g}, which a bound exceeds",
             "use bounds closer to zero, an int, or a Decimal without other constraints",
         )
-    return reader.possible(nodes.union([_bounded(core, grid) for grid in grids]), path)
+    bounded = (_bounded(core, grid, least_places) for grid in grids)
+    return reader.possible(nodes.union(bounded), path)
 
 
-def _bounded(core: Core, grid: _Grid) -> Node:
+def _bounded(core: Core, grid: _Grid, least_places: int) -> Node:
     low, high = -grid.most, grid.most
     for key in BOUNDS:
         bound = core.get(key)
@@ -152,7 +159,9 @@ def _bounded(core: Core, grid: _Grid) -> Node:
             low = max(low, math.ceil(exact) if key == "ge" else math.floor(exact) + 1)
         else:
             high = min(high, math.floor(exact) if key == "le" else math.ceil(exact) - 1)
-    return nodes.fixed(low, high, grid.places, grid.step)
+    zeros = 10 ** max(least_places - grid.places, 0)
+    places = max(grid.places, least_places)
+    return nodes.fixed(low * zeros, high * zeros, places, grid.step * zeros)
 
 
 def _decimal(reader: Reader, core: Core, path: str) -> Node:

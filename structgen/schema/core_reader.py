@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from structgen.errors import Fault, LimitError
+from structgen.schema.core_checks import AfterCheck
 from structgen.schema.keywords import HARMLESS, NESTING, STRING_SETTINGS, advice
 from structgen.schema.nodes import Never, Node, Ref
 
@@ -32,7 +33,7 @@ class Reader:
     faults: list[Fault] = field(default_factory=list[Fault])
     impossible: list[Fault] = field(default_factory=list[Fault])
     definitions: dict[str, Node] = field(default_factory=dict[str, Node])
-    validators: list[str] = field(default_factory=list[str])
+    checks: list[AfterCheck] = field(default_factory=lambda: list[AfterCheck]())
     config: list[Core] = field(default_factory=lambda: list[Core]([{}]))
     owners: list[type] = field(default_factory=list[type])
     cores: dict[str, Core] = field(default_factory=dict[str, Core])
@@ -58,9 +59,9 @@ class Reader:
             self.impossible.append(Fault(path, node.reason))
         return node
 
-    def after_check(self, path: str) -> None:
+    def after_check(self, path: str, what: str) -> None:
         """Note a check that only runs on the finished value."""
-        self.validators.append(path)
+        self.checks.append(AfterCheck(path, what))
 
     def check_keys(self, core: Core, path: str, *known: str) -> None:
         """Refuse keys that are neither implemented by the caller nor harmless."""

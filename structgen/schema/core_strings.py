@@ -111,6 +111,16 @@ def base64_node(alphabet: str, low: int = 0, high: int | None = None) -> Node:
     return nodes.union(options)
 
 
+def base64_text_node(alphabet: str) -> Node:
+    """Base64 of ASCII text, so that what is decoded is text too."""
+    # The highest bit of every byte is zero: it lies in the first, second or third digit of four.
+    first, second, third = "[A-Za-f]", "[A-HQ-Xg-nw-z0-3]", "[ABEFIJMNQRUVYZcdghklopstwx014589]"
+    # What stands for no byte is zero as well.
+    endings = f"{first}[AQgw]==|{first}{second}[AEIMQUYcgkosw048]="
+    groups = f"(?:{first}{second}{third}[A-Za-z0-9{alphabet}])*"
+    return String(patterns=(whole(f"{groups}(?:{endings})?"),), name="base64")
+
+
 def _date(reader: Reader, core: Core, path: str) -> Node:
     reader.check_keys(core, path, *BOUNDS, "now_op", "now_utc_offset")
     _after_now(reader, core, path)
@@ -131,7 +141,14 @@ def _date(reader: Reader, core: Core, path: str) -> Node:
     patterns = (whole(DATE),)
     if (low, high) != (date.min, date.max):
         patterns = (*patterns, whole(between(low.isoformat(), high.isoformat())))
-    return String(patterns=patterns, name="date")
+    return String(patterns=patterns, name=_days_between(low, high))
+
+
+def _days_between(low: date, high: date) -> str:
+    """What people call dates between two."""
+    since = [f"from {low}"] * (low != date.min)
+    until = [f"until {high}"] * (high != date.max)
+    return " ".join(["date", *since, *until])
 
 
 def _time(reader: Reader, core: Core, path: str) -> Node:
@@ -152,13 +169,14 @@ def _zoned(reader: Reader, core: Core, path: str, source: str, name: str) -> Nod
     if zone is not None and zone not in ("aware", "naive"):
         return reader.refuse(path, f"the offset tz_constraint={zone!r} cannot be enforced")
     offset = {"aware": OFFSET, "naive": "", None: f"{OFFSET}?"}[zone]
-    return String(patterns=(whole(source + offset),), name=name)
+    which = {"aware": " with an offset", "naive": " without an offset", None: ""}[zone]
+    return String(patterns=(whole(source + offset),), name=name + which)
 
 
 def _after_now(reader: Reader, core: Core, path: str) -> None:
     """What lies in the past or the future is only known when it is validated."""
     if core.get("now_op") is not None:
-        reader.after_check(path)
+        reader.after_check(path, f"lies in the {core['now_op']}")
 
 
 def _timedelta(reader: Reader, core: Core, path: str) -> Node:
@@ -173,7 +191,8 @@ def _uuid(reader: Reader, core: Core, path: str) -> Node:
     source = (
         f"[0-9a-f]{{8}}-[0-9a-f]{{4}}-{third}[0-9a-f]{{3}}-{fourth}[0-9a-f]{{3}}-[0-9a-f]{{12}}"
     )
-    return String(patterns=(whole(source),), name="uuid")
+    name = "uuid" if version is None else f"uuid of version {version}"
+    return String(patterns=(whole(source),), name=name)
 
 
 def _url(reader: Reader, core: Core, path: str) -> Node:

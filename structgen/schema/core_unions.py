@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 
 from structgen.schema import nodes
+from structgen.schema.core_checks import called, validator
 from structgen.schema.core_containers import SCALAR
 from structgen.schema.core_reader import Core, Reader, ReadType, strict, wrapped
 from structgen.schema.nodes import Labels, Node
@@ -26,7 +27,7 @@ def _tagged_union(reader: Reader, core: Core, path: str) -> Node:
     reader.check_keys(core, path, "choices", "discriminator")
     tag = core["discriminator"]
     if callable(tag):
-        reader.after_check(path)  # what a function makes of the value is known afterwards
+        reader.after_check(path, f"{called(tag) or 'a function'} picks the option")
         return nodes.union([reader.node(choice, path) for choice in core["choices"].values()])
     paths = [[tag]] if isinstance(tag, str) else tag
     if not isinstance(paths, list) or any(len(names) != 1 for names in paths):
@@ -71,7 +72,7 @@ def _chain(reader: Reader, core: Core, path: str) -> Node:
             return reader.refuse(
                 path, f"a step of type {other['type']!r} behind another", "use one type"
             )
-        reader.after_check(path)
+        reader.after_check(path, validator(other))
     return reader.node(first, path)
 
 

@@ -8,9 +8,11 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import assert_never
 
+from structgen.schema.core_strings import ASCII, STRIPPED
 from structgen.schema.nodes import (
     AnyJson,
     Array,
+    Choice,
     Embedded,
     Fixed,
     Integer,
@@ -19,11 +21,17 @@ from structgen.schema.nodes import (
     Node,
     Number,
     Object,
+    Parts,
+    Raw,
     Ref,
     Schema,
     String,
     Union,
+    Verbatim,
 )
+
+_PATTERNS = {STRIPPED: "no white space at the ends", ASCII: "ASCII only"}
+"""Patterns that settings stand for, in words."""
 
 MOST_LABELS = 40
 """Larger sets are described by their size and first members."""
@@ -68,7 +76,7 @@ class _Writer:
             case Integer():
                 return _bounded("whole number", node.minimum, node.maximum, "")
             case Number():
-                return _bounded("number", node.minimum, node.maximum, "")
+                return _number(node)
             case Array():
                 return self._array(node, depth)
             case Object():
@@ -81,6 +89,14 @@ class _Writer:
                 return "any JSON"
             case Never():
                 return "nothing"
+            case Choice():
+                return _labels(node)
+            case Verbatim():
+                return node.text.decode()
+            case Raw():
+                return _raw(node)
+            case Parts():
+                return "\nthen ".join(self._part(part.node, depth) for part in node.parts)
             case _:
                 assert_never(node)
 
@@ -110,6 +126,11 @@ class _Writer:
         kinds = [f"contains {self.write(part.item, depth)}" for part in node.contains]
         notes = "; ".join(filter(None, [items.strip("()"), "no repeats" * node.unique, *kinds]))
         return f"[{', '.join(parts)}]" + (f" ({notes})" if notes else "")
+
+    def _part(self, node: Node, depth: int) -> str:
+        """One part of a sequence; what is written as it is stands in quotes."""
+        text = self.write(node, depth)
+        return json.dumps(text, ensure_ascii=False) if isinstance(node, Verbatim) else text
 
     def _reference(self, name: str, depth: int) -> str:
         """A definition is written in place, unless it contains itself or is used repeatedly."""
@@ -165,6 +186,9 @@ def _references(node: Node) -> Iterator[str]:
         case Union():
             for option in node.options:
                 yield from _references(option)
+        case Parts():
+            for part in node.parts:
+                yield from _references(part.node)
         case Object():
             for prop in node.properties:
                 yield from _references(prop.node)
@@ -174,8 +198,8 @@ def _references(node: Node) -> Iterator[str]:
             return
 
 
-def _labels(node: Labels) -> str:
-    constant = CONSTANTS.get(node.texts)
+def _labels(node: Labels | Choice) -> str:
+    constant = CONSTANTS.get(node.texts) if isinstance(node, Labels) else None
     if constant is not None:
         return constant
     shown = [text.decode() for text in (node.declared or node.texts)[:MOST_LABELS]]
@@ -186,14 +210,36 @@ def _labels(node: Labels) -> str:
 
 def _string(node: String) -> str:
     kind = node.name or "string"
-    notes = [_bounded("", node.min_length or None, node.max_length, "characters").strip(" ()")]
-    if not node.name:
-        notes += [
-            f"{'not ' * pattern.negated}matching {pattern.source}" for pattern in node.patterns
-        ]
-    notes += [f"not {json.dumps(text, ensure_ascii=False)}" for text in node.excluded[:5]]
-    shown = "; ".join(filter(None, notes))
+    shown = "; ".join(_notes(node))
     return f"{kind} ({shown})" if shown else kind
+
+
+def _notes(node: String) -> Iterator[str]:
+    lengths = _bounded("", node.min_length or None, node.max_length, "characters").strip(" ()")
+    if lengths:
+        yield lengths
+    for pattern in () if node.name else node.patterns:
+        told = _PATTERNS.get(pattern)
+        yield told or f"{'not ' * pattern.negated}matching {pattern.source}"
+    for text in node.excluded[:5]:
+        yield f"not {json.dumps(text, ensure_ascii=False)}"
+
+
+def _raw(node: Raw) -> str:
+    notes = list(_notes(node.content))
+    if node.max_tokens is not None:
+        notes.append(f"at most {node.max_tokens} tokens")
+    shown = f"text ({'; '.join(notes)})" if notes else "text"
+    stops = " or ".join(json.dumps(stop, ensure_ascii=False) for stop in node.stops)
+    return f"{shown} up to {stops}" if stops else shown
+
+
+def _number(node: Number) -> str:
+    least = "more than" if node.exclusive_minimum else "at least"
+    most = "less than" if node.exclusive_maximum else "at most"
+    words = _bounded("number", node.minimum, node.maximum, "", least, most)
+    gaps = ["not whole" if gap == 1 else f"no multiple of {_decimal(gap)}" for gap in node.gaps]
+    return ", ".join([words, *gaps])
 
 
 def _fixed(node: Fixed) -> str:
@@ -201,21 +247,28 @@ def _fixed(node: Fixed) -> str:
     step = "" if node.step == 1 else f", multiple of {_decimal(node.step * unit)}"
     places = f", at most {node.places} decimals" if node.places and node.step == 1 else ""
     kind = "number" if node.places else "whole number"
-    return (
-        f"{kind} (from {_decimal(node.low * unit)} to {_decimal(node.high * unit)}{step}{places})"
-    )
+    gaps = "".join(f", no multiple of {_decimal(gap * unit)}" for gap in node.gaps)
+    bounds = f"from {_decimal(node.low * unit)} to {_decimal(node.high * unit)}"
+    return f"{kind} ({bounds}{step}{places}{gaps})"
 
 
 def _decimal(value: Fraction) -> str:
     return f"{float(value):.12g}" if abs(value) < 10**15 else f"{float(value):.3g}"
 
 
-def _bounded(kind: str, low: float | None, high: float | None, unit: str) -> str:
+def _bounded(
+    kind: str,
+    low: float | None,
+    high: float | None,
+    unit: str,
+    least: str = "at least",
+    most: str = "at most",
+) -> str:
     bounds: list[str] = []
     if low is not None:
-        bounds.append(f"at least {low:g}" if isinstance(low, float) else f"at least {low}")
+        bounds.append(f"{least} {low:g}" if isinstance(low, float) else f"{least} {low}")
     if high is not None:
-        bounds.append(f"at most {high:g}" if isinstance(high, float) else f"at most {high}")
+        bounds.append(f"{most} {high:g}" if isinstance(high, float) else f"{most} {high}")
     if not bounds:
         return kind
     text = " and ".join(bounds) + (f" {unit}" if unit else "")

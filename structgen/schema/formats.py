@@ -2,15 +2,16 @@
 
     format_node("date") -> a String whose pattern knows the days of every month
 
-Everything that is generated is valid; what is left out is written in the comments: only ASCII in
-internationalised formats, no leap seconds, at most nine digits where a standard has no bound,
-and hosts of at most seven labels, of which all but the first have up to 30 characters.
+Everything that is generated is valid; what is left out is written in the comments: leap seconds,
+more than nine digits where a standard has no bound, hosts of more than seven labels, of which all
+but the first have up to 30 characters, and what regular expressions say to some engines only.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from structgen.schema.hosts import MAIL_PUNYCODE, PUNYCODE, hostname, international_name
 from structgen.schema.nodes import Pattern, String
 
 # Dates and times: RFC 3339, the years 0001 to 9999.
@@ -56,39 +57,61 @@ def _ipv6() -> str:
 
 
 IPV6 = _ipv6()
-_LABEL = "[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
-_SHORT = "[A-Za-z0-9](?:[A-Za-z0-9-]{0,28}[A-Za-z0-9])?"
+
+# Mail: RFC 5321 with quoted local parts (without backslashes) and addresses in brackets; RFC 6531.
+
+_ATEXT = r"A-Za-z0-9!#$%&'*+/=?^_`{|}~\-"
+_UTF8 = r"\x80-\U0010ffff"
+_LITERAL = rf"\[(?:{IPV4}|IPv6:{IPV6})\]"
 
 
-def _hostname(behind: int) -> str:
-    """A label of up to 63 characters and some of up to 30: at most 253 with six behind."""
-    return rf"{_LABEL}(?:\.{_SHORT}){{0,{behind}}}"
+def _mailbox(more: str, domain: str) -> str:
+    """A mailbox with more characters in its local part, whose length is another pattern's."""
+    atom = f"[{_ATEXT}{more}]+"
+    quoted = rf'"[ !#-\[\]-~{more}]*"'
+    return rf"(?:{atom}(?:\.{atom})*|{quoted})@(?:{domain}|{_LITERAL})"
 
 
-PUNYCODE = r"(?:^|[.@])[A-Za-z0-9-]{2}--"
-"""Labels that promise an encoding of other characters, which few of them keep."""
-_ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
-EMAIL = rf"{_ATOM}(?:\.{_ATOM})*@{_hostname(4)}"
+_MAILBOX = _mailbox("", hostname(4))
+_UTF8_MAILBOX = _mailbox(_UTF8, international_name(4))
+# 64 bytes before the `@`; a character outside of ASCII takes up to four of them.
+_ASCII_LENGTH = Pattern(r'^(?:[^@"]{1,64}|"[^"]{0,62}")@')
+_UTF8_LENGTH = Pattern(r'^(?:[^@"\x80-\U0010ffff]{1,64}|[^@"]{1,16}|"[^"]{0,15}")@')
 
-# Identifiers: RFC 3986 without IPvFuture; RFC 6570; RFC 6901.
+# Identifiers: RFC 3986; RFC 3987, which adds characters; RFC 6570; RFC 6901.
 
 _ESCAPED = "%[0-9A-Fa-f]{2}"
-_CHAR = rf"(?:[A-Za-z0-9._~!$&'()*+,;=:@-]|{_ESCAPED})"
-_NO_COLON = rf"(?:[A-Za-z0-9._~!$&'()*+,;=@-]|{_ESCAPED})"
-_NAME = rf"(?:[A-Za-z0-9._~!$&'()*+,;=-]|{_ESCAPED})*"
-_USER = rf"(?:[A-Za-z0-9._~!$&'()*+,;=:-]|{_ESCAPED})*"
 PORT = "(?:0|[1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])"
-_AUTHORITY = rf"(?:{_USER}@)?(?:\[{IPV6}\]|{_NAME})(?::{PORT})?"
-_PATH = f"(?:/{_CHAR}*)*"
-_ROOTED = f"/(?:{_CHAR}+{_PATH})?"
-_TAIL = rf"(?:\?(?:{_CHAR}|[/?])*)?(?:#(?:{_CHAR}|[/?])*)?"
+_FUTURE = r"[Vv][0-9A-Fa-f]+\.[A-Za-z0-9._~!$&'()*+,;=:-]+"
 _SCHEME = "[A-Za-z][A-Za-z0-9+.-]*"
-_URI = f"{_SCHEME}:(?://{_AUTHORITY}{_PATH}|{_ROOTED}|{_CHAR}+{_PATH}|){_TAIL}"
-_RELATIVE = f"(?://{_AUTHORITY}{_PATH}|{_ROOTED}|{_NO_COLON}+{_PATH}|){_TAIL}"
+_UCS = r"\xa0-\ud7ff\uf900-\ufdcf\ufdf0-\uffef" + "".join(
+    rf"\U{plane:04x}{first}-\U{plane:04x}fffd"
+    for plane in range(1, 15)
+    for first in (["0000"] if plane < 14 else ["1000"])
+)
+_PRIVATE = r"\ue000-\uf8ff\U000f0000-\U000ffffd\U00100000-\U0010fffd"
+
+
+def _identifiers(ucs: str, private: str) -> tuple[str, str]:
+    """Absolute and relative identifiers with more characters, some of them in queries only."""
+    char = rf"(?:[A-Za-z0-9._~!$&'()*+,;=:@{ucs}-]|{_ESCAPED})"
+    no_colon = rf"(?:[A-Za-z0-9._~!$&'()*+,;=@{ucs}-]|{_ESCAPED})"
+    name = rf"(?:[A-Za-z0-9._~!$&'()*+,;={ucs}-]|{_ESCAPED})*"
+    user = rf"(?:[A-Za-z0-9._~!$&'()*+,;=:{ucs}-]|{_ESCAPED})*"
+    authority = rf"(?:{user}@)?(?:\[(?:{IPV6}|{_FUTURE})\]|{name})(?::{PORT})?"
+    path = f"(?:/{char}*)*"
+    rooted = f"/(?:{char}+{path})?"
+    tail = rf"(?:\?(?:{char}|[/?{private}])*)?(?:#(?:{char}|[/?])*)?"
+    absolute = f"{_SCHEME}:(?://{authority}{path}|{rooted}|{char}+{path}|){tail}"
+    return absolute, f"(?://{authority}{path}|{rooted}|{no_colon}+{path}|){tail}"
+
+
+_URI, _RELATIVE = _identifiers("", "")
+_IRI, _RELATIVE_IRI = _identifiers(_UCS, _PRIVATE)
 _VARIABLE = rf"(?:[A-Za-z0-9_]|{_ESCAPED})(?:\.?(?:[A-Za-z0-9_]|{_ESCAPED}))*"
 _VALUE = rf"{_VARIABLE}(?::[1-9][0-9]{{0,3}}|\*)?"
 _EXPRESSION = rf"\{{[+#./;?&]?{_VALUE}(?:,{_VALUE})*\}}"
-_TEMPLATE = rf"(?:[!#$&()*+,./0-9:;=?@A-Z\[\]_a-z~-]|{_ESCAPED}|{_EXPRESSION})*"
+_TEMPLATE = rf"(?:[!#$&'()*+,./0-9:;=?@A-Z\[\]_a-z~{_UCS}{_PRIVATE}-]|{_ESCAPED}|{_EXPRESSION})*"
 _POINTER = "(?:/(?:[^/~]|~[01])*)*"
 _RELATIVE_POINTER = rf"(?:0|[1-9][0-9]{{0,8}})(?:#|{_POINTER})"
 
@@ -99,11 +122,27 @@ _UUID = f"{_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}"
 _SET = r"\[\^?(?:a-z|A-Z|0-9|[A-Za-z0-9_ .,:;@#%/])+\]"
 _SIGN = r"[A-Za-z0-9_ ,:;@#%/=!~<>&\"'`-]|\.|\\[dDwWsS.\\()\[\]{}*+?|^$/]"
 _OFTEN = r"(?:[*+?]\??)?"
-_UNITS = f"(?:(?:{_SIGN}|{_SET}){_OFTEN})*"
-_GROUP = rf"\((?:\?:)?{_UNITS}(?:\|{_UNITS})*\){_OFTEN}"
-REGEX = rf"\^?(?:(?:{_SIGN}|{_SET}){_OFTEN}|{_GROUP}|\|)*\$?"
-"""Regular expressions that Python and ECMAScript both read: without look-around, references,
-counted repeats, and groups in groups."""
+
+
+def _counts() -> str:
+    """`{n}`, `{n,}` and `{m,n}` of two digits at most, and one for the lower bound."""
+    pairs = "|".join(f"{n},(?:[{n}-9]|[1-9][0-9])" for n in range(10))
+    return rf"\{{(?:[1-9]?[0-9],?|{pairs})\}}"
+
+
+_TIMES = rf"(?:[*+?]\??|{_counts()})?"
+
+
+def _groups(depth: int) -> str:
+    """A group with so many levels of groups in it."""
+    inner = f"|{_groups(depth - 1)}" if depth else ""
+    units = f"(?:(?:{_SIGN}|{_SET}){_TIMES}{inner})*"
+    return rf"\((?:\?:)?{units}(?:\|{units})*\){_OFTEN}"
+
+
+REGEX = rf"\^?(?:(?:{_SIGN}|{_SET}){_TIMES}|{_groups(1)}|\|)*\$?"
+"""Regular expressions that all engines read alike: without look-around, references, names of
+groups, counts above 99 or of groups, and more than two levels of groups."""
 
 
 def base64_groups(alphabet: str, tail: int) -> str:
@@ -122,13 +161,19 @@ def whole(source: str) -> Pattern:
 
 
 def _host() -> String:
-    return String(patterns=(whole(_hostname(6)), Pattern(PUNYCODE, negated=True)))
+    return String(patterns=(whole(hostname(6)), PUNYCODE))
+
+
+def _international_host() -> String:
+    return String(patterns=(whole(international_name(6)), PUNYCODE))
 
 
 def _email() -> String:
-    """At most 254 characters, of which 64 stand before the `@`."""
-    short = Pattern("^[^@]{1,64}@")
-    return String(patterns=(whole(EMAIL), short, Pattern(PUNYCODE, negated=True)))
+    return String(patterns=(whole(_MAILBOX), _ASCII_LENGTH, MAIL_PUNYCODE))
+
+
+def _international_email() -> String:
+    return String(patterns=(whole(_UTF8_MAILBOX), _UTF8_LENGTH, MAIL_PUNYCODE))
 
 
 def _plain(source: str) -> Callable[[], String]:
@@ -138,19 +183,20 @@ def _plain(source: str) -> Callable[[], String]:
 _FORMATS: dict[str, Callable[[], String]] = {
     "date-time": _plain(f"{DATE}T{clock(9)}{OFFSET}"),
     "date": _plain(DATE),
+    "full-date": _plain(DATE),  # what RFC 3339 and OpenAPI call it
     "time": _plain(f"{clock(9)}{OFFSET}"),
     "duration": _plain(_DURATION),
     "email": _email,
-    "idn-email": _email,
+    "idn-email": _international_email,
     "hostname": _host,
-    "idn-hostname": _host,
+    "idn-hostname": _international_host,
     "ipv4": _plain(IPV4),
     "ipv6": _plain(IPV6),
     "uuid": _plain(_UUID),
     "uri": _plain(_URI),
     "uri-reference": _plain(f"(?:{_URI}|{_RELATIVE})"),
-    "iri": _plain(_URI),
-    "iri-reference": _plain(f"(?:{_URI}|{_RELATIVE})"),
+    "iri": _plain(_IRI),
+    "iri-reference": _plain(f"(?:{_IRI}|{_RELATIVE_IRI})"),
     "uri-template": _plain(_TEMPLATE),
     "json-pointer": _plain(_POINTER),
     "relative-json-pointer": _plain(_RELATIVE_POINTER),
@@ -160,6 +206,9 @@ _FORMATS: dict[str, Callable[[], String]] = {
 
 FORMATS = frozenset(_FORMATS)
 """The names that `format_node` knows."""
+
+LONGEST = {"hostname": 253, "idn-hostname": 253, "email": 254, "idn-email": 254, "uuid": 36}
+"""Characters that no text of a format exceeds, where that spares an automaton of its lengths."""
 
 
 def format_node(name: str) -> String | None:

@@ -5,114 +5,245 @@ def weather(city: str, days: int = 3): ...   ->   {"city": "Rome", "days": 3}
 
 from __future__ import annotations
 
+import functools
 import inspect
-import re
-from collections.abc import Callable, Iterator, Mapping
-from typing import Annotated, Any, cast, get_type_hints
+import types
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from dataclasses import replace
+from typing import Annotated, Any, ClassVar, NoReturn, cast, get_args, get_origin, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, Field, PydanticUserError, create_model
+from pydantic import BaseModel, ConfigDict, Field, PydanticUserError, TypeAdapter, create_model
 from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
+from pydantic_core import SchemaError as CoreSchemaError
 
 from structgen.errors import Fault, UnsupportedSchemaError
-from structgen.schema.core_reader import plain_text
+from structgen.schema.core import Core, read_core_schema
+from structgen.schema.docstrings import split_docstring
 
-_SECTION = re.compile(r"^(Args|Arguments|Parameters):\s*$")
-_ANY_SECTION = re.compile(r"^[A-Z][A-Za-z ]*:\s*$")
-_ARGUMENT = re.compile(r"^\*{0,2}(\w+)(?:\s*\([^)]*\))?\s*:\s*(.*)$")
+REMEMBERED = 256
+"""Functions whose models are kept."""
 
 _ADVICE = {
-    inspect.Parameter.POSITIONAL_ONLY: "remove the `/` from the signature: arguments have names",
+    inspect.Parameter.POSITIONAL_ONLY: "remove the `/` or wrap it: arguments have names",
     inspect.Parameter.VAR_POSITIONAL: "replace it by an argument that is a list",
     inspect.Parameter.VAR_KEYWORD: "replace it by an argument that is a dict",
 }
+_TYPE_MODULES = ("typing", "types", "typing_extensions")
+"""Where callable things come from that stand for types, such as `NewType`."""
+_NO_SCHEMA = (
+    PydanticUserError,
+    CoreSchemaError,
+    NameError,
+    TypeError,
+    AttributeError,
+    RuntimeError,
+)
+"""What Pydantic raises for a type that it cannot validate."""
 
 
-def arguments_model(function: Callable[..., Any]) -> type[BaseModel]:
+class Arguments(BaseModel):
+    """What a function is to be called with; its subclasses are made by `arguments_model`."""
+
+    model_config = ConfigDict(extra="forbid", protected_namespaces=(), serialize_by_alias=True)
+
+    structgen_function: ClassVar[Callable[..., Any] | None] = None
+    structgen_names: ClassVar[Mapping[str, str]] = {}
+    """The argument that each field stands for."""
+
+    def call(self) -> Any:
+        """Call the function with these arguments; of an async one, the result is to be awaited."""
+        function = type(self).structgen_function
+        assert function is not None, "arguments_model sets it"
+        return function(**arguments_of(self))
+
+
+def is_function(source: Any) -> bool:
+    """Whether something is called rather than validated: no class and no other type."""
+    if isinstance(source, type) or get_origin(source) is not None:
+        return False
+    if inspect.isroutine(source) or isinstance(source, functools.partial):
+        return True
+    return callable(source) and type(source).__module__ not in _TYPE_MODULES
+
+
+def arguments_model(function: Callable[..., Any]) -> type[Arguments]:
     """A model with a field for each argument, its type, default and description.
 
-    The function's docstring without its `Args` section describes the model; entries of that section
-    describe the fields. A first argument that is bound (`self`) is no field.
+    The function's docstring without what it says about arguments describes the model; that
+    describes the fields. What is bound (`self`, or by `functools.partial`) is no field. The model
+    of a function is made once.
+
+    Example: `arguments_model(weather)(city="Rome").call()` is `weather(city="Rome")`
 
     Raises:
-        UnsupportedSchemaError: with every argument that has no type or no name to be given by.
+        UnsupportedSchemaError: with every argument that has no type, a type that cannot be
+            validated, or no name to be given by.
     """
-    name = getattr(function, "__name__", type(function).__name__)
-    parameters = inspect.signature(function).parameters
-    hints = _hints(function, name)
-    faults = list(_faults(parameters, hints))
-    if faults:
-        raise UnsupportedSchemaError(faults, schema=f"the arguments of {name}")
-    summary, described = split_docstring(inspect.getdoc(function) or "")
+    if isinstance(function, Hashable):  # pyright: ignore[reportUnnecessaryIsInstance]  # not all
+        return _remembered(function)
+    return _model(function)
+
+
+def arguments_of(value: Arguments) -> dict[str, Any]:
+    """The keyword arguments that an instance of an `arguments_model` stands for.
+
+    Arguments that were left out have the function's own defaults, not copies of them.
+    """
+    found: dict[str, Any] = {}
+    for name, info in type(value).model_fields.items():
+        left_out = name not in value.model_fields_set and info.default is not PydanticUndefined
+        found[type(value).structgen_names[name]] = (
+            info.default if left_out else getattr(value, name)
+        )
+    return found
+
+
+def forget_functions() -> None:
+    """Forget all models of functions."""
+    _remembered.cache_clear()
+
+
+def _model(function: Callable[..., Any]) -> type[Arguments]:
+    plain = _unwrapped(function)
+    name = str(getattr(plain, "__name__", type(plain).__name__))
+    parameters = _parameters(function, name)
+    hints = _hints(plain, parameters, name)
+    summary, described = split_docstring(_docstring(plain))
     fields: dict[str, Any] = {}
+    names: dict[str, str] = {}
     for key, parameter in parameters.items():
-        attribute, hint = _attribute(key), hints[key]
-        if attribute != key:
-            hint = Annotated[hint, Field(alias=key)]
-        fields[attribute] = (hint, _field(parameter, described.get(key)))
-    config = ConfigDict(extra="forbid", protected_namespaces=())
+        attribute = _attribute(key, parameters)
+        default = ... if parameter.default is parameter.empty else parameter.default
+        alias = None if attribute == key else key
+        hint = _annotated(hints[key], default, described.get(key), alias)
+        fields[attribute] = (hint, default)
+        names[attribute] = key
     try:
-        return create_model(name, __config__=config, __doc__=summary or None, **fields)
-    except PydanticUserError as error:
-        fault = Fault("$", f"Pydantic cannot build a schema for it: {error}")
-        raise UnsupportedSchemaError([fault], schema=f"the arguments of {name}") from error
+        model = create_model(name, __base__=Arguments, __doc__=summary or None, **fields)
+    except _NO_SCHEMA as error:
+        _refuse(name, [Fault("$", f"Pydantic cannot build a schema for it: {error}")], error)
+    model.structgen_function, model.structgen_names = function, names
+    return model
 
 
-def arguments_of(value: BaseModel) -> dict[str, Any]:
-    """The keyword arguments that an instance of an `arguments_model` stands for."""
-    fields = type(value).model_fields
-    return {info.alias or name: getattr(value, name) for name, info in fields.items()}
+_remembered = functools.lru_cache(REMEMBERED)(_model)
 
 
-def _attribute(key: str) -> str:
+def _refuse(name: str, faults: list[Fault], cause: Exception | None = None) -> NoReturn:
+    raise UnsupportedSchemaError(faults, schema=f"the arguments of {name}") from cause
+
+
+def _unwrapped(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function inside of `functools.partial`."""
+    while isinstance(function, functools.partial):
+        function = cast("functools.partial[Any]", function).func
+    return function
+
+
+def _docstring(function: Callable[..., Any]) -> str:
+    """Of a callable instance, what its `__call__` says, or else its class."""
+    if inspect.isroutine(function):
+        return inspect.getdoc(function) or ""
+    return inspect.getdoc(type(function).__call__) or inspect.getdoc(type(function)) or ""
+
+
+def _parameters(function: Callable[..., Any], name: str) -> dict[str, inspect.Parameter]:
+    """What is still to be given; `functools.partial` may have given a part."""
+    try:
+        parameters = inspect.signature(function).parameters
+    except (ValueError, TypeError) as error:
+        advice = "wrap it in a function whose arguments have types"
+        _refuse(name, [Fault("$", f"its signature cannot be read: {error}", advice)], error)
+    given: set[str] = set()
+    while isinstance(function, functools.partial):
+        part = cast("functools.partial[Any]", function)
+        given.update(part.keywords)
+        function = part.func
+    return {key: parameter for key, parameter in parameters.items() if key not in given}
+
+
+def _hints(
+    function: Callable[..., Any], parameters: Mapping[str, inspect.Parameter], name: str
+) -> dict[str, Any]:
+    """The types of the arguments; refused with all that is wrong with any."""
+    hints: dict[str, Any] = {}
+    faults: list[Fault] = []
+    refused: list[Fault] = []
+    for key, parameter in parameters.items():
+        try:
+            hints[key] = _hint(function, parameter)
+        except _NO_SCHEMA as error:
+            problem = f"its type cannot be read: {_gist(error)}"
+            found = [Fault(f"$.{key}", problem, "import the types it names")]
+        else:
+            found = list(_faults(parameter, hints[key]))
+        faults += found
+        refused += found or _not_enforced(f"$.{key}", hints[key])
+    if faults:
+        _refuse(name, refused)
+    return hints
+
+
+def _hint(function: Callable[..., Any], parameter: inspect.Parameter) -> Any:
+    """The type of one argument, with names in quotes looked up where the function is defined."""
+    target: Any = function if inspect.isroutine(function) else type(function).__call__
+    target = inspect.unwrap(target)
+    target = getattr(target, "__func__", target)
+    scope = {kind.__name__: kind for kind in getattr(target, "__type_params__", ())}
+    holder = types.SimpleNamespace(__annotations__={"it": parameter.annotation})
+    names: dict[str, Any] = getattr(target, "__globals__", {})
+    return get_type_hints(holder, names, scope, include_extras=True)["it"]
+
+
+def _faults(parameter: inspect.Parameter, hint: Any) -> Iterator[Fault]:
+    path, advice = f"$.{parameter.name}", _ADVICE.get(parameter.kind)
+    if advice is not None:
+        kind = parameter.kind.description
+        yield Fault(path, f"a {kind} argument cannot be written as JSON", advice)
+    elif hint is inspect.Parameter.empty and parameter.name in ("self", "cls"):
+        advice = "pass the method of an instance, which is bound"
+        yield Fault(path, "it belongs to a class and is no argument of a call", advice)
+    elif hint is inspect.Parameter.empty:
+        advice = f"annotate it, for instance `{parameter.name}: str`"
+        yield Fault(path, "the argument has no type", advice)
+    else:
+        yield from _unreadable(path, parameter.name, hint)
+
+
+def _unreadable(path: str, name: str, hint: Any) -> Iterator[Fault]:
+    """A type that Pydantic has no schema for, such as the context that a framework passes."""
+    try:
+        TypeAdapter(hint)
+    except _NO_SCHEMA as error:
+        problem = f"Pydantic cannot build a schema for it: {_gist(error)}"
+        yield Fault(path, problem, f"give it beforehand: functools.partial(..., {name}=...)")
+
+
+def _not_enforced(path: str, hint: Any) -> Iterator[Fault]:
+    """What compiling says about an argument; told with the faults of others, not found twice."""
+    for fault in read_core_schema(cast(Core, TypeAdapter(hint).core_schema), {}).faults:
+        yield replace(fault, path=path + fault.path.removeprefix("$"))
+
+
+def _gist(error: Exception) -> str:
+    """Without Pydantic's own advice."""
+    return str(error).partition("\n")[0].partition(". Set ")[0]
+
+
+def _attribute(key: str, parameters: Mapping[str, object]) -> str:
     """The argument's name, or another one where it is no good as the name of a field."""
-    return f"argument_{key}" if key.startswith("_") or hasattr(BaseModel, key) else key
+    if not key.startswith("_") and not hasattr(Arguments, key):
+        return key
+    attribute = f"argument_{key}"
+    while attribute in parameters:
+        attribute += "_"
+    return attribute
 
 
-def _field(parameter: inspect.Parameter, described: str | None) -> FieldInfo:
-    default = ... if parameter.default is inspect.Parameter.empty else parameter.default
-    if isinstance(default, FieldInfo):
-        return default
-    return cast(FieldInfo, Field(default, description=described))
-
-
-def _hints(function: Callable[..., Any], name: str) -> dict[str, Any]:
-    target = function if inspect.isroutine(function) else type(function).__call__
-    try:
-        return get_type_hints(target, include_extras=True)
-    except (NameError, TypeError) as error:
-        fault = Fault("$", f"its annotations cannot be read: {error}", "import the types it names")
-        raise UnsupportedSchemaError([fault], schema=f"the arguments of {name}") from error
-
-
-def _faults(parameters: Mapping[str, inspect.Parameter], hints: dict[str, Any]) -> Iterator[Fault]:
-    for key, parameter in parameters.items():
-        advice = _ADVICE.get(parameter.kind)
-        if advice is not None:
-            kind = parameter.kind.description
-            yield Fault(f"$.{key}", f"a {kind} argument cannot be written as JSON", advice)
-        elif key not in hints:
-            problem = "the argument has no type"
-            yield Fault(f"$.{key}", problem, f"annotate it, for instance `{key}: str`")
-
-
-def split_docstring(text: str) -> tuple[str, dict[str, str]]:
-    """The description, and what the `Args` section of a Google-style docstring says."""
-    kept: list[str] = []
-    described: dict[str, str] = {}
-    inside, current, indent = False, "", 0
-    for line in plain_text(text).splitlines():
-        if _ANY_SECTION.match(line):
-            inside = bool(_SECTION.match(line))
-            if inside:
-                continue
-        if not inside:
-            kept.append(line)
-            continue
-        found = _ARGUMENT.match(line.strip())
-        depth = len(line) - len(line.lstrip())
-        if found and (not current or depth <= indent):
-            current, indent = found[1], depth
-            described[current] = found[2]
-        elif current and line.strip():
-            described[current] = f"{described[current]} {line.strip()}".strip()
-    return "\n".join(kept).strip(), described
+def _annotated(hint: Any, default: Any, described: str | None, alias: str | None) -> Any:
+    """A type with what else is known; the author's own `Field` goes before the docstring."""
+    own = [default, *(get_args(hint)[1:] if get_origin(hint) is Annotated else ())]
+    if described and not any(isinstance(part, FieldInfo) and part.description for part in own):
+        hint = Annotated[hint, Field(description=described)]
+    return hint if alias is None else Annotated[hint, Field(alias=alias)]

@@ -7,6 +7,7 @@ A number with bounds has at most 20 digits after its point, so it is an integer 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from fractions import Fraction
 
 from structgen.errors import LimitError
@@ -32,6 +33,14 @@ def decimal_text(number: int) -> str:
         raise LimitError(f"a bound has more than {MOST_DIGITS} digits; use a smaller one")
     head, tail = divmod(abs(number), 10**3000)
     return "-" * (number < 0) + decimal_text(head) + str(tail).zfill(3000)
+
+
+def on_grid(gaps: Iterable[Fraction], places: int) -> tuple[int, ...]:
+    """The multiples of each gap that lie on the grid of 10**-places, as multiples of an integer.
+
+    Example: of 1.5 on the grid of 1 that is 3.
+    """
+    return tuple((gap * 10**places).numerator for gap in gaps)
 
 
 def number_grid(

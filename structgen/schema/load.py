@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, cast, get_args, get_origin
 
-from pydantic import BaseModel, PydanticUserError, TypeAdapter
-from pydantic_core import SchemaError as CoreSchemaError
+from pydantic import BaseModel, TypeAdapter
 
+from structgen.deadline import deadline
 from structgen.errors import Fault, LimitError, UnsatisfiableSchemaError, UnsupportedSchemaError
+from structgen.options import Limits
 from structgen.regex import PatternTooLarge
 from structgen.schema.check import unsatisfiable
-from structgen.schema.core import Core, CoreNodes, read_core_schema
+from structgen.schema.core import AfterCheck, Core, CoreNodes, read_core_schema
 from structgen.schema.enforce import unenforceable
+from structgen.schema.functions import arguments_model, is_function
 from structgen.schema.jsonschema import JsonSchemaNodes, read_json_schema
 from structgen.schema.nodes import Schema
+from structgen.schema.plain import not_json
+from structgen.schema.reading import Json, Reader
+from structgen.schema.written import is_written, read_written
+
+logger = logging.getLogger("structgen")
+
+MAX_SECONDS = Limits().max_seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,19 +34,54 @@ class LoadedSchema:
 
     schema: Schema
     adapter: TypeAdapter[Any]
-    validators: tuple[str, ...]
-    """Paths of Python validators, which run after generation."""
+    checks: tuple[AfterCheck, ...]
+    """Python validators and the like, which run after generation."""
+    ignored: tuple[Fault, ...] = ()
+    """What a JSON Schema says that nothing checks, such as formats that nobody has defined."""
+    written: Reader | None = None
+    """Reads the texts of a schema that is not JSON as a whole."""
+
+    @property
+    def reader(self) -> Reader:
+        """What reads the values out of texts."""
+        return self.written or Json(self.schema, self.adapter)
+
+    @property
+    def validators(self) -> tuple[str, ...]:
+        """Paths of what is only checked after generation."""
+        return tuple(check.path for check in self.checks)
 
 
-def load_schema(source: Any) -> LoadedSchema:
-    """Nodes of a Pydantic model, of any type that Pydantic can validate, or of a JSON Schema dict.
+def load_schema(source: Any, *, max_seconds: float = MAX_SECONDS) -> LoadedSchema:
+    """Nodes of a model, a type that Pydantic can validate, a JSON Schema dict, or a signature.
 
     Raises:
         UnsupportedSchemaError: with every part that cannot be enforced.
         UnsatisfiableSchemaError: with every part that no finite value matches.
+        LimitError: it is nested too deeply, too large, or takes longer than `max_seconds`.
     """
+    try:
+        with deadline(max_seconds):
+            return _load(source)
+    except RecursionError as error:
+        raise LimitError("the schema is nested too deeply to be read; flatten it") from error
+
+
+def _load(source: Any) -> LoadedSchema:
+    if is_written(source):
+        title = _title(source)
+        root = read_written(source, title, _load_json)
+        schema = _possible(root.schema, ())
+        return LoadedSchema(schema, _ANY, root.checks, root.ignored, root.reader)
+    return _load_json(source)
+
+
+def _load_json(source: Any) -> LoadedSchema:
+    """Of what is written as JSON, a bare `Literal` or enum in quotes included."""
     if isinstance(source, dict):
         return _json_schema(cast(dict[str, Any], source))
+    if is_function(source):
+        source = arguments_model(source)
     title = _title(source)
     adapter = _adapter(source, title)
     # The settings of a TypeAdapter are no part of its core schema and have no public name.
@@ -44,12 +90,20 @@ def load_schema(source: Any) -> LoadedSchema:
         core = read_core_schema(cast(Core, adapter.core_schema), config)
     except RecursionError as error:
         raise LimitError(f"{title} is nested too deeply to be read; flatten it") from error
-    return LoadedSchema(_checked(core, title), adapter, core.validators)
+    return LoadedSchema(_checked(core, title), adapter, core.checks)
 
 
 def _json_schema(source: dict[str, Any]) -> LoadedSchema:
-    title = str(source.get("title") or "the JSON Schema")[:80]
-    return LoadedSchema(_checked(read_json_schema(source, title), title), _ANY, ())
+    named = source.get("title")
+    title = named[:80] if isinstance(named, str) and named else "the JSON Schema"
+    foreign = not_json(source)
+    if foreign:
+        raise UnsupportedSchemaError(foreign, schema=title)
+    read = read_json_schema(source, title)
+    schema = _checked(read, title)
+    for fault in read.ignored:
+        logger.warning("%s: %s", title, fault)
+    return LoadedSchema(schema, _ANY, (), read.ignored)
 
 
 _ANY = TypeAdapter[Any](Any)
@@ -63,12 +117,17 @@ def _checked(read: CoreNodes | JsonSchemaNodes, title: str) -> Schema:
     beyond = unenforceable(schema)
     if beyond:
         raise UnsupportedSchemaError(beyond, schema=title)
+    return _possible(schema, read.impossible)
+
+
+def _possible(schema: Schema, known: Sequence[Fault]) -> Schema:
+    """The schema, where some finite value matches it and nothing `known` says otherwise."""
     try:
-        impossible = read.impossible or unsatisfiable(schema)
+        impossible = known or unsatisfiable(schema)
     except PatternTooLarge as error:
-        raise LimitError(f"{title}: {error}") from error
+        raise LimitError(f"{schema.title}: {error}") from error
     if impossible:
-        raise UnsatisfiableSchemaError(impossible, schema=title)
+        raise UnsatisfiableSchemaError(impossible, schema=schema.title)
     return schema
 
 
@@ -80,7 +139,7 @@ def _title(source: Any) -> str:
         return _title(get_args(source)[0])
     try:
         return str(source).replace("typing.", "")[:80]
-    except (RecursionError, ValueError):  # too deep, or an integer of too many digits
+    except Exception:  # too deep, an integer of too many digits, or whatever a `__repr__` raises
         return "the type"
 
 
@@ -93,6 +152,6 @@ def _adapter(source: Any, title: str) -> TypeAdapter[Any]:
         return adapter
     except RecursionError as error:
         raise LimitError(f"{title} is nested too deeply to be read; flatten it") from error
-    except (PydanticUserError, CoreSchemaError, NameError, TypeError, AttributeError) as error:
+    except Exception as error:  # a type's own `__get_pydantic_core_schema__` may raise anything
         fault = Fault("$", f"Pydantic cannot build a schema for it: {error}")
         raise UnsupportedSchemaError([fault], schema=title) from error

@@ -20,10 +20,14 @@ def _ipv4() -> Iterator[str]:
 
 
 def _ipv6() -> Iterator[str]:
-    """A full address, or its first groups, `::` and a prefix length that covers them."""
+    """A full address, or its first groups, `::` and a prefix length that covers them.
+
+    Where only the last group is zero, Python writes it instead of `::`.
+    """
     group = "[0-9A-Fa-f]{1,4}"
     yield rf"{IPV6}(?:/128)?"
     yield "::/(?:[0-9]|[1-9][0-9]|1[01][0-9]|12[0-8])"
+    yield f"{group}(?::{group}){{6}}:0/(?:11[2-9]|12[0-8])"
     for groups in range(1, 8):
         lengths = "|".join(map(str, range(16 * groups, 129)))
         yield f"{group}(?::{group}){{{groups - 1}}}::/(?:{lengths})"

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Literal, TypeAlias
 
-from structgen.schema.grid import FRACTION_DIGITS, number_grid
+from structgen.schema.grid import FRACTION_DIGITS, number_grid, on_grid
 
 Dialect: TypeAlias = Literal["rust", "ecma"]
 """Whose regular expressions: the default engine of Pydantic, or JSON Schema's."""
@@ -41,6 +42,8 @@ class Pattern:
     source: str
     dialect: Dialect = "rust"
     negated: bool = False
+    whole: bool = False
+    """The expression matches the whole string, not just a part of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +76,13 @@ class Number:
     maximum: float | None = None
     exclusive_minimum: bool = False
     exclusive_maximum: bool = False
+    gaps: tuple[Fraction, ...] = ()
+    """Sorted numbers whose multiples are left out: 1 leaves what is not whole."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """A number `n / 10**places` with `low <= n <= high` and n a multiple of `step`.
+    """A number `n / 10**places` with `low <= n <= high` and n a multiple of `step`, of no gap.
 
     It is written without an exponent. Example: multiples of 0.05 are `Fixed(places=2, step=5)`.
     """
@@ -86,6 +91,8 @@ class Fixed:
     high: int
     places: int = 0
     step: int = 1
+    gaps: tuple[int, ...] = ()
+    """Sorted multiples of `step`, whose own multiples are left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +104,19 @@ class Contains:
     """Every item that is not of that kind; only asked for where there is a maximum."""
     minimum: int = 1
     maximum: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """What an item may be, and of which kinds it then is."""
+
+    item: Node
+    kinds: tuple[int, ...]
+    """Indexes into the array's `contains`."""
+
+
+Counts: TypeAlias = tuple[int, ...]
+"""How many items of each kind an array has so far, as far as that matters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +132,34 @@ class Array:
     contains: tuple[Contains, ...] = ()
     unique: bool = False
     """No two items are equal."""
+    ways: tuple[tuple[Way, ...], ...] = field(default=(), compare=False, repr=False)
+    """Alternatives for each of the first items and for all others; follows from the rest."""
+
+    def steps(self, items: int, counts: Counts) -> Iterator[tuple[Way, tuple[int, Counts]]]:
+        """The ways to write one more item, each with the numbers of items behind it."""
+        if self.max_items is not None and items >= self.max_items:
+            return
+        longest = self.min_items if self.max_items is None else self.max_items
+        more = min(items + 1, max(longest, len(self.ways) - 1))
+        for way in self.ways[min(items, len(self.ways) - 1)]:
+            after = list(counts)
+            for kind in way.kinds:
+                after[kind] += 1
+            if self._are_few(after):
+                yield way, (more, tuple(map(self._counted, self.contains, after)))
+
+    def may_close(self, items: int, counts: Counts) -> bool:
+        """Whether an array may end with so many items."""
+        enough = (count >= part.minimum for part, count in zip(self.contains, counts, strict=True))
+        return items >= self.min_items and all(enough)
+
+    def _are_few(self, counts: Iterable[int]) -> bool:
+        pairs = zip(self.contains, counts, strict=True)
+        return all(part.maximum is None or count <= part.maximum for part, count in pairs)
+
+    @staticmethod
+    def _counted(part: Contains, count: int) -> int:
+        return min(count, part.minimum) if part.maximum is None else count
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +232,51 @@ class Embedded:
     node: Node
 
 
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One of several texts, written as they are and not as JSON."""
+
+    texts: tuple[bytes, ...]
+    """UTF-8, sorted by bytes, unique, not empty."""
+    declared: tuple[bytes, ...] = field(default=(), compare=False, repr=False)
+    """The same in the author's order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verbatim:
+    """A text that is written as it is."""
+
+    text: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Raw:
+    """Free text, written as it is and not as JSON."""
+
+    content: String
+    stops: tuple[str, ...] = ()
+    """None contains another. Where there are any, the first that occurs ends the text; it is
+    written and no part of `content`."""
+    max_tokens: int | None = None
+    """Once so many tokens are written, the text ends with the next whole character."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One part of a `Parts`."""
+
+    step: str
+    """What it adds to a path: `.name`, `[0]`, or nothing for a constant."""
+    node: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Several values, each right behind the other; only the root, or a part of it, is one."""
+
+    parts: tuple[Part, ...]
+
+
 Node: TypeAlias = (
     Labels
     | String
@@ -197,6 +290,10 @@ Node: TypeAlias = (
     | Embedded
     | Ref
     | Never
+    | Choice
+    | Verbatim
+    | Raw
+    | Parts
 )
 
 
@@ -227,6 +324,14 @@ def labels(texts: Iterable[bytes]) -> Labels | Never:
     return Labels(tuple(sorted(declared)), declared)
 
 
+def choice(texts: Iterable[bytes]) -> Choice | Never:
+    """Texts in any order, doubles allowed."""
+    declared = tuple(dict.fromkeys(texts))
+    if not declared:
+        return Never("the set of choices is empty")
+    return Choice(tuple(sorted(declared)), declared)
+
+
 def integer(minimum: int | None, maximum: int | None) -> Integer | Never:
     """An integer between inclusive bounds; contradictory bounds are `Never`."""
     if minimum is not None and maximum is not None and minimum > maximum:
@@ -235,9 +340,13 @@ def integer(minimum: int | None, maximum: int | None) -> Integer | Never:
 
 
 def number(
-    minimum: float | None, maximum: float | None, above: bool = False, below: bool = False
+    minimum: float | None,
+    maximum: float | None,
+    above: bool = False,
+    below: bool = False,
+    gaps: Iterable[Fraction] = (),
 ) -> Number | Never:
-    """A number between bounds (exclusive where `above` or `below` says so)."""
+    """A number between bounds (exclusive where `above` or `below` says so) and of no gap."""
     if minimum is not None and math.isinf(minimum):
         minimum = None if minimum < 0 else minimum
     if maximum is not None and math.isinf(maximum):
@@ -254,7 +363,32 @@ def number(
             f"no number with at most {FRACTION_DIGITS} digits after the point lies between "
             f"{minimum} and {maximum}"
         )
-    return Number(minimum, maximum, above and minimum is not None, below and maximum is not None)
+    above, below = above and minimum is not None, below and maximum is not None
+    made = Number(minimum, maximum, above, below, tuple(sorted(set(gaps))))
+    if made.gaps and not off_grid(made):
+        return Never(f"no number of {EXACT_DIGITS} digits there is no multiple of {made.gaps[0]}")
+    return made
+
+
+EXACT_DIGITS = 15
+"""Digits that a double tells apart."""
+TIERS = (3, 7, 14)
+"""Digits after the point of a number with gaps, out of EXACT_DIGITS."""
+
+
+def off_grid(node: Number) -> list[Fixed]:
+    """How a number with gaps is written: with so few digits that no double is a multiple."""
+    found: list[Fixed] = []
+    most = 10**EXACT_DIGITS - 1
+    for places in TIERS:
+        shift = 10 ** (FRACTION_DIGITS - places)
+        bounds = node.minimum, node.maximum, node.exclusive_minimum, node.exclusive_maximum
+        low, high = number_grid(*bounds)
+        low, high = max(-(-low // shift), -most), min(high // shift, most)
+        part = fixed(low, high, places, 1, on_grid(node.gaps, places)) if low <= high else None
+        if isinstance(part, Fixed):
+            found.append(part)
+    return found
 
 
 def string(min_length: int, max_length: int | None) -> String | Never:
@@ -264,12 +398,18 @@ def string(min_length: int, max_length: int | None) -> String | Never:
     return String(min_length, max_length)
 
 
-def fixed(low: int, high: int, places: int, step: int = 1) -> Fixed | Never:
-    """Multiples of `step` on the grid of 10**-places; bounds without any are `Never`."""
+def fixed(
+    low: int, high: int, places: int, step: int = 1, gaps: Iterable[int] = ()
+) -> Fixed | Never:
+    """Multiples of `step` and of no gap on the grid of 10**-places, or `Never` without any."""
     first, last = -(-low // step) * step, high // step * step
-    if first > last:
+    found = sorted({math.lcm(step, gap) for gap in gaps})
+    without = tuple(gap for i, gap in enumerate(found) if all(gap % less for less in found[:i]))
+    # One of any few in a row is a multiple of no gap, unless the step itself is one.
+    some = range(first, min(last, first + 64 * step) + 1, step)
+    if all(any(n % gap == 0 for gap in without) for n in some):
         return Never(f"no multiple of {step}/10^{places} lies between {low} and {high} steps")
-    return Fixed(first, last, places, step)
+    return Fixed(first, last, places, step, without)
 
 
 def map_of(key: Node, value: Node) -> Object | Labels:

@@ -10,6 +10,7 @@ from structgen.schema.nodes import (
     Embedded,
     Node,
     Object,
+    Parts,
     Property,
     Ref,
     Schema,
@@ -108,5 +109,9 @@ def _parts(site: Site) -> Iterator[Site]:
             for extra in node.extras:
                 yield replace(inside, path=f"{path}.<key>", node=extra.key)
                 yield replace(inside, path=f"{path}.*", node=extra.value)
+        case Parts():
+            for part in node.parts:
+                if part.step:
+                    yield replace(inside, path=path + part.step, node=part.node)
         case _:
             return

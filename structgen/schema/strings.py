@@ -2,24 +2,39 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
-from structgen.regex import Dfa, bounded, complement, intersect, literals, search
+from structgen.regex import (
+    Dfa,
+    PatternTooLarge,
+    bounded,
+    complement,
+    dfa_size,
+    distances,
+    full,
+    intersect,
+    is_empty,
+    literals,
+    remembered,
+    search,
+)
 from structgen.schema.nodes import Pattern, String
 
+MOST_STEPS = 1_000_000
+"""Bound on the work of finding out whether some text has an allowed length."""
 
-@lru_cache(maxsize=512)
+
+@remembered(dfa_size, capacity=1_000_000)
 def pattern_dfa(pattern: Pattern) -> Dfa:
     """Texts that agree with one pattern.
 
     Raises:
         PatternError: it is not a regular expression, or not one that can be enforced.
     """
-    found = search(pattern.source, pattern.dialect)
+    read = full if pattern.whole else search
+    found = read(pattern.source, pattern.dialect)
     return complement(found) if pattern.negated else found
 
 
-@lru_cache(maxsize=512)
+@remembered(dfa_size, capacity=1_000_000)
 def content_dfa(patterns: tuple[Pattern, ...], excluded: tuple[str, ...]) -> Dfa:
     """Texts that agree with all of `patterns` and are none of `excluded`."""
     parts = [pattern_dfa(pattern) for pattern in patterns]
@@ -31,10 +46,49 @@ def content_dfa(patterns: tuple[Pattern, ...], excluded: tuple[str, ...]) -> Dfa
     return dfa
 
 
-@lru_cache(maxsize=512)
+@remembered(dfa_size, capacity=1_000_000)
 def string_dfa(node: String) -> Dfa:
     """Texts of a string with patterns or exclusions, lengths included."""
     dfa = content_dfa(node.patterns, node.excluded)
     if node.min_length or node.max_length is not None:
         dfa = bounded(dfa, node.min_length, node.max_length)
     return dfa
+
+
+def has_string(node: String) -> bool:
+    """Whether any text agrees with the patterns, exclusions and lengths of a node.
+
+    The automaton of the lengths, which can be large, is not needed to know that.
+
+    Raises:
+        PatternTooLarge: it takes too much work to find out.
+    """
+    if not node.patterns and not node.excluded:
+        return True
+    dfa = content_dfa(node.patterns, node.excluded)
+    if is_empty(dfa):
+        return False
+    left = distances(dfa)
+    if left[0] >= node.min_length:
+        return node.max_length is None or left[0] <= node.max_length
+    states = _after(dfa, node.min_length)
+    if not states or node.max_length is None:
+        return bool(states)
+    return min(left[state] for state in states) <= node.max_length - node.min_length
+
+
+def _after(dfa: Dfa, length: int) -> frozenset[int]:
+    """The states that some text of exactly this length leads to."""
+    steps = 0
+    states = frozenset({0})
+    seen: dict[frozenset[int], int] = {}
+    for at in range(length):
+        if states in seen:  # from here on the sets come round again
+            round_ = at - seen[states]
+            return list(seen)[seen[states] + (length - at) % round_]
+        seen[states] = at
+        states = frozenset(to for state in states for _, to in dfa.arcs[state])
+        steps += len(states)
+        if steps > MOST_STEPS:
+            raise PatternTooLarge(f"texts of {length} characters take too much work to look for")
+    return states

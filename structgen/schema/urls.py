@@ -52,7 +52,8 @@ def url_node(schemes: Sequence[str] | None, max_length: int | None, several_host
     patterns = [whole("|".join(options))]
     if schemes is None:
         patterns.append(Pattern("^file://(?:$|[^/])", negated=True))
-    return String(0, max_length if counted else None, tuple(patterns), name="url")
+    name = "url" if schemes is None or len(schemes) > 3 else f"{' or '.join(schemes)} url"
+    return String(0, max_length if counted else None, tuple(patterns), name=name)
 
 
 def _free(several_hosts: bool) -> str:

@@ -63,7 +63,8 @@ def bind(program: Program, vocabulary: Vocabulary, limits: Limits) -> Automaton:
     bases = np.array([*program.bases, len(program.states)], np.int64)
     cost = np.full((len(program.states), 4), kernels.UNREACHABLE, np.int32)
     cost[:, 2:] = 0
-    distances.distances(arrays, (cost, label_cost, room), trie, first, second, bases)
+    groups = np.empty((2, 256), np.int32)
+    distances.distances(arrays, (cost, label_cost, room), (trie, first, second), groups, bases)
     tokens, height = int(cost[1, 0]), int(cost[1, 2])
     if tokens >= kernels.UNREACHABLE and not vocabulary.missing_bytes:
         raise LimitError(f"the shortest value takes more than {kernels.UNREACHABLE} tokens")
@@ -82,6 +83,8 @@ def bind(program: Program, vocabulary: Vocabulary, limits: Limits) -> Automaton:
             "JSON parsers read safely; flatten the schema"
         )
     room[0] = max(limits.max_depth, height)
+    if program.has_scopes:
+        room[0] = max(min(room[0], kernels.MOST_SCOPES), height)
     return Automaton(program, arrays, (cost, label_cost, room), vocabulary, lookup, tokens)
 
 

@@ -7,6 +7,8 @@ tokens that lie within a run of forced bytes.
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from structgen.automata.frames import (
     ACCEPT,
     CALL_FROM,
@@ -32,9 +34,20 @@ from structgen.automata.kernels import (
     long,
     state_cost,
 )
-from structgen.automata.program import CALL_FLAGS, CALLEE, REG_A, REG_B, RETURN, ProgramArrays
+from structgen.automata.program import (
+    CALL_FLAGS,
+    CALLEE,
+    FLOOR,
+    REG_A,
+    REG_B,
+    RETURN,
+    ProgramArrays,
+)
 from structgen.tokens.trie import BYTE, TOKEN
 from structgen.tokens.trie import END as NODE_END
+
+Tries: TypeAlias = tuple[IntArray, IntArray, IntArray]
+"""(trie, first, second): the trie, the root's child over each byte and its grandchildren."""
 
 
 @kernel
@@ -118,32 +131,52 @@ def _along_chain(
 
 
 @kernel
+def _group_bytes(classes: Bytes, offset: int, groups: IntArray) -> int:
+    """List the bytes of each class of a frame in `groups`; returns how many classes there are.
+
+    groups: int32[2, 256], the first byte of each class and the next one behind each byte, or -1.
+    """
+    n_classes = 0
+    groups[0, :] = -1
+    for byte in range(255, -1, -1):
+        found = classes[offset + byte]
+        groups[1, byte] = groups[0, found]
+        groups[0, found] = byte
+        n_classes = max(n_classes, long(found) + 1)
+    return n_classes
+
+
+@kernel
 def _best_of_row(
     program: ProgramArrays,
     cost: IntArray,
-    trie: IntArray,
-    first: IntArray,
-    second: IntArray,
+    vocabulary: Tries,
+    groups: IntArray,
+    n_classes: int,
     state: int,
     layer: int,
 ) -> tuple[int, int]:
-    states, table, classes = program[0], program[1], program[2]
-    best, height, seen = UNREACHABLE, 0, -1
-    for byte in range(256):
-        entry = table[states[state, ROW] + classes[states[state, CLASSES] + byte]]
-        # Bytes of one class lead to the same state; where no chain follows, one of them will do.
-        if entry < 0 or entry == seen or first[byte] < 0:
-            continue
+    states, table = program[0], program[1]
+    trie, first, second = vocabulary
+    best, height = UNREACHABLE, 0
+    for index in range(n_classes):
+        entry = table[states[state, ROW] + index]
         flags = entry & FLAG_MASK
-        if flags & END and layer > 0:
+        if entry < 0 or (flags & END and layer > 0):
             continue
         after = 0 if flags & COUNT else layer
         to = long(entry >> FLAG_BITS)
-        tokens, high = _along_chain(states, cost, trie, first, second, byte, to, after)
-        if states[to, CHAIN] < 0 and tokens < UNREACHABLE:
-            seen = entry
-        if tokens < best:
-            best, height = tokens, high
+        if cost[to, after] + 1 >= best and states[to, CHAIN] < 0:
+            continue
+        byte = long(groups[0, index])
+        while byte >= 0:
+            tokens, high = _along_chain(states, cost, trie, first, second, byte, to, after)
+            if tokens < best:
+                best, height = tokens, high
+            # Bytes of one class lead to the same state; without a chain behind, one is enough.
+            byte = long(groups[1, byte])
+            if tokens < UNREACHABLE and states[to, CHAIN] < 0:
+                byte = -1
     return best, height
 
 
@@ -155,7 +188,9 @@ def _best_of_calls(program: ProgramArrays, plan: Plan, state: int, layer: int) -
         rules = calls[call, CALL_FLAGS]
         after = 0 if rules & COUNT else layer
         callee, a = long(calls[call, CALLEE]), long(calls[call, REG_A])
-        inner = state_cost(program, plan, callee, a, long(calls[call, REG_B]))
+        inner = max(
+            state_cost(program, plan, callee, a, long(calls[call, REG_B])), long(calls[call, FLOOR])
+        )
         high = 0
         if not states[callee, FLAGS] & LABEL:
             high = cost[callee, 3 if a > 0 else 2]
@@ -170,14 +205,15 @@ def _best_of_calls(program: ProgramArrays, plan: Plan, state: int, layer: int) -
 def _relax(
     program: ProgramArrays,
     plan: Plan,
-    trie: IntArray,
-    first: IntArray,
-    second: IntArray,
+    vocabulary: Tries,
+    groups: IntArray,
+    n_classes: int,
     state: int,
     layer: int,
 ) -> bool:
     """Improve the cost of one state from its neighbours'; whether it changed."""
     states, cost = program[0], plan[0]
+    trie, first, second = vocabulary
     best = cost[state, layer]
     if states[state, FLAGS] & LABEL or best == 0:
         return False
@@ -190,8 +226,8 @@ def _relax(
         tokens, high = _along_chain(
             states, cost, trie, first, second, long(chain), state + 1, layer
         )
-    elif states[state, ROW] >= 0:
-        tokens, high = _best_of_row(program, cost, trie, first, second, state, layer)
+    elif states[state, ROW] >= 0 and best > 1:
+        tokens, high = _best_of_row(program, cost, vocabulary, groups, n_classes, state, layer)
     if states[state, CALL_TO] > states[state, CALL_FROM]:
         called, called_high = _best_of_calls(program, plan, state, layer)
         if called < tokens:
@@ -203,13 +239,41 @@ def _relax(
 
 
 @kernel
+def _settle(
+    program: ProgramArrays, plan: Plan, vocabulary: Tries, groups: IntArray, low: int, high: int
+) -> bool:
+    """Bring the costs of one frame, states [low, high), to rest; whether any changed."""
+    states = program[0]
+    n_classes = _group_bytes(program[2], long(states[low, CLASSES]), groups)
+    counts = 2 if states[low, LOOP] >= 0 else 1
+    changed, settled = False, False
+    while not settled:  # loops inside a frame
+        settled = True
+        for state in range(high - 1, low - 1, -1):
+            for layer in range(counts):
+                if _relax(program, plan, vocabulary, groups, n_classes, state, layer):
+                    settled = False
+        changed = changed or not settled
+    return changed
+
+
+@kernel
+def _calls_are_settled(program: ProgramArrays, plan: Plan, low: int, high: int) -> bool:
+    """Whether no call in states [low, high) has become cheaper than its state's cost."""
+    states, cost = program[0], plan[0]
+    counts = 2 if states[low, LOOP] >= 0 else 1
+    for state in range(low, high):
+        if states[state, CALL_TO] > states[state, CALL_FROM]:
+            for layer in range(counts):
+                tokens, _ = _best_of_calls(program, plan, state, layer)
+                if tokens < cost[state, layer]:
+                    return False
+    return True
+
+
+@kernel
 def distances(
-    program: ProgramArrays,
-    plan: Plan,
-    trie: IntArray,
-    first: IntArray,
-    second: IntArray,
-    bases: Longs,
+    program: ProgramArrays, plan: Plan, vocabulary: Tries, groups: IntArray, bases: Longs
 ) -> None:
     """Bring plan[0] down to the least fixed point of the costs: int32[S, 4].
 
@@ -217,20 +281,18 @@ def distances(
 
     Columns: tokens with no unit needed, tokens with one unit needed, and the nesting of either
     way. `bases` int64[F + 1] bounds the frames; callees stand before callers, so without recursion
-    one pass over the frames and one to see that nothing changes suffice.
+    one pass over the frames suffices, and one to see that no call has become cheaper.
+
+    Args:
+        groups: scratch, int32[2, 256].
     """
-    states = program[0]
-    changed = True
+    n_frames = len(bases) - 1
+    first, changed = True, True
     while changed:
         changed = False
-        for frame in range(1, len(bases)):
-            index = frame % (len(bases) - 1)  # the root's frame comes last
-            counts = 2 if states[bases[index], LOOP] >= 0 else 1
-            settled = False
-            while not settled:  # loops inside a frame
-                settled = True
-                for state in range(long(bases[index + 1]) - 1, long(bases[index]) - 1, -1):
-                    for layer in range(counts):
-                        if _relax(program, plan, trie, first, second, state, layer):
-                            settled = False
-                            changed = True
+        for frame in range(1, n_frames + 1):
+            index = frame % n_frames  # the root's frame comes last
+            low, high = long(bases[index]), long(bases[index + 1])
+            if first or not _calls_are_settled(program, plan, low, high):
+                changed = _settle(program, plan, vocabulary, groups, low, high) or changed
+        first = False

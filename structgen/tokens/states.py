@@ -20,11 +20,13 @@ from structgen.automata.kernels import (
     A_A,
     A_B,
     A_PARENT,
+    A_SCOPES,
     A_STATE,
     A_TOKENS,
     BOTTOM,
     EITHER,
     END_OF_VALUE,
+    NO_SCOPES,
     T_STACK,
 )
 from structgen.automata.program import FINAL_STATE, RETURN_STATE, ROOT_STATE
@@ -32,7 +34,9 @@ from structgen.errors import LimitError
 from structgen.options import Limits
 from structgen.tokens import walks
 from structgen.tokens.automaton import Automaton
+from structgen.tokens.exclusion import Exclusion, NoSpace, Point
 from structgen.tokens.profiles import ProfileCache
+from structgen.tokens.scopes import Scopes
 
 Thread: TypeAlias = tuple[int, int, int, int]
 """(state, a, b, stack), as in the kernels."""
@@ -43,7 +47,7 @@ FINAL: Thread = (FINAL_STATE, 0, 0, END_OF_VALUE)
 FROM_ROOT = np.zeros(1, np.int32)
 """Roots of a walk from the trie's root."""
 
-STATE_BYTES, EDGE_BYTES = 512, 64
+STATE_BYTES, EDGE_BYTES, PART_BYTES = 512, 64, 64
 """Rough sizes of a state without its mask and of a remembered step, for the capacity."""
 
 
@@ -66,6 +70,8 @@ class State:
     """With a mask: the most tokens still needed after any token it allows."""
     forced: tuple[int, ...] | None = None
     """Tokens that are certain to come next; None until asked for."""
+    scopes: Scopes = ()
+    """What was written in open arrays and objects whose parts must differ."""
 
 
 class StateTable:
@@ -79,27 +85,30 @@ class StateTable:
         longest = automaton.vocabulary.max_token_bytes
         self._room_cap = longest + 1
         self._levels = np.zeros((longest + 2, 2), np.int32)
-        self._threads = np.zeros((4 * longest + 256, 4), np.int32)
-        self._arena = np.zeros((4 * longest + 1024, 6), np.int32)
-        self._used = 2
+        self.threads = np.zeros((4 * longest + 256, 4), np.int32)
+        self.arena = np.zeros((4 * longest + 1024, 7), np.int32)
+        self.arena[:2, A_SCOPES] = NO_SCOPES
+        self.used = 2
         self._stacks: dict[Thread, int] = {}
         self._canonical: list[int] = [END_OF_VALUE, BOTTOM]
-        self._states: dict[tuple[Thread, ...], State] = {}
+        self._states: dict[tuple[tuple[Thread, ...], Scopes], State] = {}
         self._masks: dict[tuple[Thread, ...], tuple[IntArray, int]] = {}
         self.bytes_used = 0
+        self._exclusion = Exclusion(automaton, self) if automaton.program.has_scopes else None
         self.start = self._start()
 
     def memory_bytes(self) -> int:
         """Bytes of masks, states and scratch space."""
-        return self.bytes_used + self._arena.nbytes + self._threads.nbytes
+        return self.bytes_used + self.arena.nbytes + self.threads.nbytes
 
     def advance(self, state: State, token_id: int, data: bytes) -> State | None:
         """The state after `data`, the bytes of `token_id`; None if they are not legal."""
         with self._lock:
-            low, high, used = self._run(state.threads, np.frombuffer(bytearray(data), np.uint8))
-            if low == high:
+            point = self._run(state, data)
+            if point.low == point.high:
                 return None
-            after = state.next[token_id] = self._intern_result(low, high, used)
+            after = self._intern_result(point.low, point.high, point.used, point.scopes)
+            state.next[token_id] = after
             self.bytes_used += EDGE_BYTES
             return after
 
@@ -110,7 +119,7 @@ class StateTable:
         with self._lock:
             places = self._adopt_stacks(state.table, [thread[T_STACK] for thread in state.threads])
             moved = {(s, a, b, places[stack]) for s, a, b, stack in state.threads}
-            return self._intern(tuple(sorted(moved)))
+            return self._intern(tuple(sorted(moved)), state.scopes)
 
     def mask(self, state: State) -> IntArray:
         """int32[n_words], read-only: the tokens that `state` allows, the end token included."""
@@ -121,6 +130,7 @@ class StateTable:
                 if found is None:
                     found = self._masks[key] = self._compute_mask(key, state.accepting, -1)
                     self.bytes_used += found[0].nbytes
+                found = self._restricted(state, found, -1)
                 # In this order: other threads read `worst` as soon as there is a mask.
                 state.worst = found[1]
                 state.mask = found[0]
@@ -140,18 +150,46 @@ class StateTable:
             return mask
         with self._lock:
             key = self._canonical_threads(state)
-            return self._compute_mask(key, state.accepting, most)[0]
+            found = self._compute_mask(key, state.accepting, most)
+            return self._restricted(state, found, most)[0]
 
     def tokens_to_finish(self, state: State) -> int:
         """Tokens that suffice to finish the value."""
         with self._lock:
+            while True:
+                n_threads = self._load(state.threads)
+                try:
+                    if self._exclusion is not None and state.scopes:
+                        point = Point(0, n_threads, self.used, state.scopes)
+                        return self._exclusion.needed(point)
+                    return int(
+                        kernels.fewest_tokens(
+                            self.automaton.arrays, self.automaton.plan, self.arena, self.threads,
+                            0, n_threads,
+                        )
+                    )  # fmt: skip
+                except NoSpace:
+                    self.grow()
+
+    def _restricted(
+        self, state: State, found: tuple[IntArray, int], most: int
+    ) -> tuple[IntArray, int]:
+        """A mask and its worst without what would repeat a part of an array or object."""
+        if self._exclusion is None:
+            return found
+        plain, worst = found
+        while True:
             n_threads = self._load(state.threads)
-            return int(
-                kernels.fewest_tokens(
-                    self.automaton.arrays, self.automaton.plan, self._arena, self._threads, 0,
-                    n_threads,
-                )
-            )  # fmt: skip
+            mask = plain.copy()
+            point = Point(0, n_threads, self.used, state.scopes)
+            try:
+                along = self._exclusion.restrict(point, mask, most)
+            except NoSpace:
+                self.grow()
+                continue
+            self.bytes_used += mask.nbytes
+            mask.setflags(write=False)
+            return mask, max(worst, along)
 
     def forced_bytes(self, state: State, most: int) -> bytes:
         """Bytes that must come next, at most `most`."""
@@ -160,53 +198,62 @@ class StateTable:
             while True:
                 n_threads = self._load(state.threads)
                 count = kernels.forced_bytes(
-                    self.automaton.arrays, self.automaton.plan, self._arena, self._used,
-                    self._threads, n_threads, out,
+                    self.automaton.arrays, self.automaton.plan, self.arena, self.used,
+                    self.threads, n_threads, out,
                 )  # fmt: skip
                 if count != kernels.FULL:
                     return out[:count].tobytes()
-                self._grow()
+                self.grow()
 
     def _start(self) -> State:
         root = np.array([(ROOT_STATE, 0, 0, END_OF_VALUE)], np.int32)
         while True:
-            self._threads[:1] = root
+            self.threads[:1] = root
             high, used, _ = kernels.close(
-                self.automaton.arrays, self.automaton.plan, self._arena, self._used,
-                self._threads, 0, 0, 1,
+                self.automaton.arrays, self.automaton.plan, self.arena, self.used,
+                self.threads, 0, 0, 1,
             )  # fmt: skip
             if high != kernels.FULL:
-                return self._intern_result(0, high, used)
-            self._grow()
+                return self._intern_result(0, high, used, ())
+            self.grow()
 
-    def _run(self, threads: tuple[Thread, ...], data: Bytes) -> tuple[int, int, int]:
+    def _run(self, state: State, data: bytes) -> Point:
+        """The place behind `data`; without threads if that is not legal."""
+        text = np.frombuffer(bytearray(data), np.uint8)
         while True:
-            n_threads = self._load(threads)
-            low, high, used = kernels.read_bytes(
-                self.automaton.arrays, self.automaton.plan, self._arena, self._used,
-                self._threads, n_threads, data,
-            )  # fmt: skip
-            if high != kernels.FULL:
-                return low, high, used
-            self._grow()
+            n_threads = self._load(state.threads)
+            if self._exclusion is None:
+                low, high, used = kernels.read_bytes(
+                    self.automaton.arrays, self.automaton.plan, self.arena, self.used,
+                    self.threads, n_threads, text,
+                )  # fmt: skip
+                if high != kernels.FULL:
+                    return Point(low, high, used, ())
+            else:
+                try:
+                    start = Point(0, n_threads, self.used, state.scopes)
+                    return self._exclusion.run(start, data) or Point(0, 0, self.used, ())
+                except NoSpace:
+                    pass
+            self.grow()
 
     def _load(self, threads: tuple[Thread, ...]) -> int:
-        while len(threads) > len(self._threads):
-            self._grow()
+        while len(threads) > len(self.threads):
+            self.grow()
         if threads:
-            self._threads[: len(threads)] = threads
+            self.threads[: len(threads)] = threads
         return len(threads)
 
-    def _grow(self) -> None:
+    def grow(self) -> None:
         """Double the scratch space; ambiguous schemas need more than usual."""
-        if len(self._threads) > 64 * self._limits.max_threads:
+        if len(self.threads) > 64 * self._limits.max_threads:
             raise LimitError(
                 f"the schema is too ambiguous: more than Limits.max_threads="
                 f"{self._limits.max_threads} alternatives are open at once; give unions a "
                 "discriminating first field"
             )
-        self._threads = np.concatenate([self._threads, np.zeros_like(self._threads)])
-        self._arena = np.concatenate([self._arena, np.zeros_like(self._arena)])
+        self.threads = np.concatenate([self.threads, np.zeros_like(self.threads)])
+        self.arena = np.concatenate([self.arena, np.zeros_like(self.arena)])
 
     def _compute_mask(
         self, threads: tuple[Thread, ...], accepting: bool, most: int
@@ -231,7 +278,7 @@ class StateTable:
         state, need, room, stack = thread
         profile = self._profiles.get(self.automaton, state)
         base = state - self.automaton.program.frame_of(state)[1]
-        behind = int(self._arena[stack, A_TOKENS])
+        behind = int(self.arena[stack, A_TOKENS])
         row, worst = self._profiles.row(self.automaton, profile, base, need, room, -1)
         if 0 <= most < worst + behind:
             within = max(most - behind, 0)
@@ -258,12 +305,12 @@ class StateTable:
             n_threads = self._load(threads)
             status, worst = walks.walk(
                 self.automaton.arrays, self.automaton.plan, most, lookup.trie, lookup.same_bytes,
-                roots, self._arena, self._used, self._threads, n_threads, closed, self._levels,
+                roots, self.arena, self.used, self.threads, n_threads, closed, self._levels,
                 mask,
             )  # fmt: skip
             if status != kernels.FULL:
                 return int(worst)
-            self._grow()
+            self.grow()
 
     def _canonical_threads(self, state: State) -> tuple[Thread, ...]:
         """The state's threads with their room cut to what one token can use up."""
@@ -276,21 +323,21 @@ class StateTable:
             return room
         return min(room, self._room_cap)
 
-    def _intern_result(self, low: int, high: int, used: int) -> State:
+    def _intern_result(self, low: int, high: int, used: int, scopes: Scopes) -> State:
         """The state of the scratch threads [low, high), whose new stacks become permanent."""
-        places = self._place(self._threads[low:high, T_STACK].tolist(), used)
+        places = self._place(self.threads[low:high, T_STACK].tolist(), used)
         can_read = self.automaton.program.can_read
         threads: set[Thread] = set()
-        rows: list[Thread] = self._threads[low:high].tolist()
+        rows: list[Thread] = self.threads[low:high].tolist()
         for s, a, b, stack in rows:
             if s == FINAL_STATE or can_read(s, a, b):
                 threads.add((s, a, b, places.get(stack, stack)))
-        return self._intern(tuple(sorted(threads)))
+        return self._intern(tuple(sorted(threads)), scopes)
 
     def _place(self, stacks: list[int], used: int) -> dict[int, int]:
         """Permanent rows for the stacks that a kernel has just pushed, in rows up to `used`."""
-        first = self._used
-        pushed: list[list[int]] = self._arena[first:used].tolist()
+        first = self.used
+        pushed: list[list[int]] = self.arena[first:used].tolist()
         needed: set[int] = set()
         pending = [stack for stack in stacks if stack >= first]
         while pending:
@@ -305,47 +352,49 @@ class StateTable:
 
     def _move(self, row: list[int], places: dict[int, int]) -> int:
         """The permanent row like `row`, whose stacks are renumbered by `places`."""
-        state, a, b, parent, tokens, depth = row
+        state, a, b, parent, *rest = row
         if state == EITHER:
-            return self._either(places.get(a, a), places.get(b, b), tokens, depth)
-        return self._stack((state, a, b, places.get(parent, parent)), tokens, depth)
+            return self._either(places.get(a, a), places.get(b, b), rest)
+        return self._stack((state, a, b, places.get(parent, parent)), rest)
 
-    def _intern(self, threads: tuple[Thread, ...]) -> State:
-        state = self._states.get(threads)
+    def _intern(self, threads: tuple[Thread, ...], scopes: Scopes) -> State:
+        state = self._states.get((threads, scopes))
         if state is None:
             accepting = FINAL in threads
-            state = State(threads, self, accepting, accepting and len(threads) == 1)
-            self._states[threads] = state
+            complete = accepting and len(threads) == 1
+            state = State(threads, self, accepting, complete, scopes=scopes)
+            self._states[(threads, scopes)] = state
             self.bytes_used += STATE_BYTES
+            self.bytes_used += PART_BYTES * sum(len(scope.written.texts) for scope in scopes)
         return state
 
-    def _either(self, one: int, other: int, tokens: int, depth: int) -> int:
+    def _either(self, one: int, other: int, rest: list[int]) -> int:
         """The permanent row that stands for two stacks."""
         if one == other:
             return one
-        return self._stack((EITHER, min(one, other), max(one, other), 0), tokens, depth)
+        return self._stack((EITHER, min(one, other), max(one, other), 0), rest)
 
-    def _stack(self, key: Thread, tokens: int, depth: int) -> int:
-        """The permanent arena row (return state, a, b, parent)."""
+    def _stack(self, key: Thread, rest: list[int]) -> int:
+        """The permanent arena row (return state, a, b, parent) with the columns behind it."""
         found = self._stacks.get(key)
         if found is not None:
             return found
         state, a, b, parent = key
-        number = self._stacks[key] = self._used
-        if number + len(self._threads) >= len(self._arena):
-            self._arena = np.concatenate([self._arena, np.zeros_like(self._arena)])
-        self._arena[number] = (*key, tokens, depth)
-        self._used += 1
+        number = self._stacks[key] = self.used
+        if number + len(self.threads) >= len(self.arena):
+            self.arena = np.concatenate([self.arena, np.zeros_like(self.arena)])
+        self.arena[number] = (*key, *rest)
+        self.used += 1
         self._canonical.append(number)
         self.bytes_used += STATE_BYTES
         if state == EITHER:
             one, other = self._canonical[a], self._canonical[b]
             if (one, other) != (a, b):
-                self._canonical[number] = self._either(one, other, tokens, depth)
+                self._canonical[number] = self._either(one, other, rest)
             return number
         canonical = (state, a, self._cut(state, b), self._canonical[parent])
         if canonical != key:
-            self._canonical[number] = self._stack(canonical, tokens, depth)
+            self._canonical[number] = self._stack(canonical, rest)
         return number
 
     def _adopt_stacks(self, other: StateTable, stacks: list[int]) -> dict[int, int]:
@@ -356,10 +405,10 @@ class StateTable:
             stack = pending.pop()
             if stack not in needed and stack not in (END_OF_VALUE, BOTTOM):
                 needed.add(stack)
-                pending.extend(_below(other._arena[stack].tolist()))
+                pending.extend(_below(other.arena[stack].tolist()))
         places = {END_OF_VALUE: END_OF_VALUE, BOTTOM: BOTTOM}
         for stack in sorted(needed):
-            places[stack] = self._move(other._arena[stack].tolist(), places)
+            places[stack] = self._move(other.arena[stack].tolist(), places)
         return places
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import operator
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structgen.cache import load_arrays, save_arrays
-from structgen.errors import IllegalTokenError, VocabularyError
+from structgen.errors import IllegalTokenError, OptionError, VocabularyError
 from structgen.tokens.tokenizers import (
     Encoder,
     TokenizerData,
@@ -111,6 +112,34 @@ class Vocabulary:
         encoder_id = "" if encode is None else f"function {id(encode)}"
         return _build(tokens, eos, width, _Origin("bytes", None, encode, encoder_id))
 
+    def restricted(
+        self, allowed: Iterable[int] | None = None, banned: Iterable[int] = ()
+    ) -> Vocabulary:
+        """The same vocabulary with fewer usable tokens; ids and width stay as they are.
+
+        End tokens stay usable unless they are banned, so that a value can always end.
+
+        Args:
+            allowed: ids that may be used; None for all.
+            banned: ids that may not, even if they are allowed.
+
+        Raises:
+            OptionError: an id outside of the vocabulary, or no end token is left.
+        """
+        kept = np.zeros(self.width, bool)
+        kept[slice(None) if allowed is None else _ids("allowed_token_ids", allowed, self.width)] = 1
+        without = _ids("banned_token_ids", banned, self.width)
+        kept[without] = 0
+        eos = tuple(token_id for token_id in self.eos_token_ids if token_id not in set(without))
+        if not eos:
+            raise OptionError(
+                f"banned_token_ids has every end token, {list(self.eos_token_ids)}; a value could "
+                "not end"
+            )
+        tokens = [self.bytes_of(i) if kept[i] else None for i in range(self.width)]
+        origin = _Origin(self.family, self.normalizer, self.encode, self.encoder_id)
+        return _build(tokens, eos, self.width, origin)
+
     @property
     def n_words(self) -> int:
         """int32 words of a packed mask, `ceil(width / 32)`."""
@@ -161,6 +190,18 @@ class _Origin:
     normalizer: str | None
     encoder: Encoder | None
     encoder_id: str
+
+
+def _ids(name: str, token_ids: Iterable[int], width: int) -> list[int]:
+    """Token ids as plain integers, refused where one is outside of the vocabulary."""
+    try:
+        found = [operator.index(token_id) for token_id in token_ids]
+    except TypeError as error:
+        raise OptionError(f"{name} must be a list of token ids: {error}") from error
+    outside = [token_id for token_id in found if not 0 <= token_id < width]
+    if outside:
+        raise OptionError(f"{name} has {outside[0]}; the vocabulary's ids are 0 to {width - 1}")
+    return found
 
 
 def _check_eos(eos: tuple[int, ...], width: int | None) -> None:

@@ -23,6 +23,7 @@ from structgen.automata.kernels import (
     T_STATE,
     UNREACHABLE,
     Bytes,
+    Longs,
     Plan,
     advance_threads,
     close,
@@ -146,7 +147,7 @@ def profile(
     state: int,
     base: int,
     tokens: IntArray,
-    codes: IntArray,
+    codes: Longs,
     exits: IntArray,
 ) -> tuple[int, int]:
     """Walk the whole trie inside one frame without calls, from `state` with endless room.
@@ -197,7 +198,7 @@ def fill_from_profile(
     most: int,
     same_bytes: IntArray,
     tokens: IntArray,
-    codes: IntArray,
+    codes: Longs,
     base: int,
     need: int,
     room: int,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import enum
+from ipaddress import IPv6Address
 from typing import Annotated, Any, Literal
 
 import pytest
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import UUID4, BaseModel, ConfigDict, Field, HttpUrl, create_model
 
 import structgen as sg
 from structgen.linter import RULES
@@ -73,6 +74,9 @@ def nested(depth: int) -> type[BaseModel]:
         (model(reason=str, team=TEAMS, rationale=str), []),
         (model(count=int, reason=str), []),
         (model(reason=Literal["late", "broken"]), ["$.reason"]),
+        (model(count=int, team=TEAMS, reason_code=int), ["$.team"]),
+        (model(name=str, team=TEAMS, reason_code=int), []),
+        (model(name=str, team=TEAMS, reasoning=model(steps=str)), ["$.reasoning"]),
         (model(note=str, inner=model(team=TEAMS)), []),
         (model(note=str, inner=list[model(team=TEAMS)]), []),
         (Tagged, []),
@@ -91,6 +95,24 @@ def test_names_that_say_nothing(name):
 @pytest.mark.parametrize("name", ["id", "age", "order_value", "items", "metadata", "x_axis"])
 def test_telling_names(name):
     assert paths("SG102", model(**{name: int})) == []
+
+
+@pytest.mark.parametrize(
+    ("names", "found"),
+    [
+        ("xy", ""),
+        ("xyz", ""),
+        ("rgba", ""),
+        (["key", "value"], ""),
+        (["X", "Y", "value"], ["value"]),
+        ("xz", "xz"),
+        ("rb", "rb"),
+        (["key"], ["key"]),
+    ],
+)
+def test_short_names_that_are_usual_together(names, found):
+    schema = model(**dict.fromkeys(names, int))
+    assert paths("SG102", schema) == [f"$.{name}" for name in found]
 
 
 def test_descriptions_are_one_finding_an_object():
@@ -130,7 +152,7 @@ def test_enum_over_free_text(schema, found):
 
 
 @pytest.mark.parametrize(
-    ("n_labels", "length", "found"), [(51, 61, ["$"]), (50, 61, []), (51, 59, [])]
+    ("n_labels", "length", "found"), [(11, 61, ["$"]), (10, 61, []), (11, 59, [])]
 )
 def test_index_over_string(n_labels, length, found):
     labels = [f"{n:02}".ljust(length, ".") for n in range(n_labels)]
@@ -230,21 +252,27 @@ def test_budget():
 @pytest.mark.parametrize(
     ("schema", "found"),
     [
-        (Literal["a", "b", "c"], ["$"]),
+        (Literal["red", "blue", "green"], ["$"]),
         (Color, ["$"]),
         (Shared, ["$.first", "$.second"]),
-        (Literal["a", "b"], []),
-        (Literal["a", "b", "other"], []),
-        (Literal["a", "b", "something else"], []),
-        (Literal["a", "b", "Unknown"], []),
-        (Literal["a", "b", "N/A"], []),
-        (Literal["a", "b", "not sure"], []),
-        (Literal["a", "b", "c"] | None, []),
-        (Literal["a", "b", "c"] | str, []),
-        (Literal["a", "b", "c"] | int, ["$"]),
+        (Literal["red", "blue"], []),
+        (Literal["red", "blue", "other"], []),
+        (Literal["red", "blue", "something else"], []),
+        (Literal["red", "blue", "Unknown"], []),
+        (Literal["red", "blue", "N/A"], []),
+        (Literal["red", "blue", "not sure"], []),
+        (Literal["red", "blue", "green"] | None, []),
+        (Literal["red", "blue", "green"] | str, []),
+        (Literal["red", "blue", "green"] | int, ["$"]),
         (Literal[1, 2, 3], []),
-        (list[Literal["a", "b", "c"]], []),
+        (list[Literal["red", "blue", "green"]], []),
         (bool, []),
+        (Literal["A", "B", "C", "D"], []),
+        (Literal["low", "medium", "high", "very high"], []),
+        (Literal["positive", "neutral", "negative"], []),
+        (Literal["yes", "no", "maybe"], []),
+        (Literal["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"], []),
+        (Literal["Monday", "Tuesday", "Wednesday"], ["$"]),
     ],
 )
 def test_way_out(schema, found):
@@ -255,6 +283,11 @@ def test_large_patterns():
     large = Annotated[str, Field(pattern="^[a-z]{2,1500}$")]
     assert paths("SG205", model(code=large)) == ["$.code"]
     assert paths("SG205", model(code=Annotated[str, Field(pattern="^[a-z]{2,900}$")])) == []
+
+
+@pytest.mark.parametrize("kind", [HttpUrl, IPv6Address, UUID4])
+def test_the_patterns_of_types_are_not_the_authors(kind):
+    assert paths("SG205", model(it=kind)) == []
 
 
 def test_counted_lengths_do_not_make_a_pattern_large():

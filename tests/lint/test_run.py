@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import pytest
-from pydantic import AliasChoices, BaseModel, Field, TypeAdapter
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, TypeAdapter, create_model
 
 import structgen as sg
 from structgen.errors import OptionError, UnsupportedSchemaError
@@ -40,7 +40,7 @@ def test_a_finding_reads_as_a_sentence():
 def test_findings_are_sorted_by_code():
     class Loose(BaseModel):
         x: str
-        team: Literal["a", "b", "c"]
+        team: Literal["red", "blue", "green"]
 
     assert codes(Loose) == ["SG102", "SG103", "SG108", "SG204"]
 
@@ -192,3 +192,59 @@ def test_structured_refuses_other_things_and_unknown_rules():
         @sg.structured(ignore=["SG999"])
         class Model(BaseModel):
             age: int
+
+
+@sg.structured(ignore=["capped-strings", "SG103", "SG107"])
+class Quiet(BaseModel):
+    model_config = ConfigDict(extra="allow")
+    note: str
+    again: Quiet | None
+
+
+class Around(BaseModel):
+    note: str
+    quiet: list[Quiet]
+
+
+def test_a_class_is_silent_inside_of_others_too():
+    assert sg.lint(Quiet) == []
+    assert [(finding.code, finding.path) for finding in sg.lint(Around)] == [
+        ("SG103", "$"),
+        ("SG108", "$.note"),
+    ]
+
+
+def test_only_the_class_itself_is_silent():
+    @sg.structured(ignore=["SG108"])
+    class Short(BaseModel):
+        note: str = Field(description="a note")
+
+    class Longer(BaseModel):
+        note: str = Field(description="another note")
+        more: str = Field(description="and one more", json_schema_extra=QUIET)
+        short: Short = Field(description="the short one")
+
+    assert [(finding.code, finding.path) for finding in sg.lint(Longer)] == [("SG108", "$.note")]
+
+
+def test_a_class_that_is_completed_later_is_silent_too():
+    @sg.structured(ignore=["SG108", "SG103"])
+    class Letter(BaseModel):
+        text: str
+        stamp: Stamp
+
+    class Stamp(BaseModel):
+        cents: int = Field(description="its price")
+
+    Letter.model_rebuild(_types_namespace={"Stamp": Stamp})
+    assert sg.lint(Letter) == []
+
+
+@pytest.mark.parametrize("rule", ["SG106", "flat-over-deep"])
+def test_a_class_silences_what_is_about_the_whole_schema(rule):
+    inner: Any = int
+    for _ in range(5):
+        inner = create_model("Deep", inner=(inner, Field(description="the next one")))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        sg.structured(ignore=[rule])(inner)

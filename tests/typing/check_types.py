@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import assert_type
+import enum
+from typing import Any, assert_type
 
 from pydantic import BaseModel, TypeAdapter
 
@@ -11,6 +12,10 @@ import structgen as sg
 
 class Triage(BaseModel):
     sure: bool
+
+
+class Mood(enum.Enum):
+    good = "good"
 
 
 def results_have_the_type_of_the_schema(lm: sg.LanguageModel) -> None:
@@ -60,3 +65,32 @@ def mistakes_are_found(lm: sg.LanguageModel) -> None:
     sg.generate(Triage, "Hello", layout="pretty")  # pyright: ignore[reportCallIssue, reportArgumentType]
     sg.generate(Triage, 3)  # pyright: ignore[reportCallIssue, reportArgumentType]
     sg.Generator(Triage, lm).run("Hello").value = Triage(sure=True)  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def forecast(city: str, days: int = 3) -> str:
+    return f"{city} {days}"
+
+
+def a_function_becomes_a_model_of_its_arguments(value: sg.Arguments) -> None:
+    assert_type(sg.arguments_model(forecast), type[sg.Arguments])
+    assert_type(sg.arguments_of(value), dict[str, Any])
+    assert_type(sg.generate(sg.arguments_model(forecast), "Hello", retries=2), sg.Arguments)
+
+
+def a_rejected_value_carries_what_there_is_to_know(error: sg.ValidationFailedError) -> None:
+    assert_type(error.texts, tuple[str, ...])
+    assert_type(error.attempts, int)
+    assert_type(error.cause, Exception)
+
+
+def what_is_no_json_has_a_type_too(lm: sg.LanguageModel, vocabulary: sg.Vocabulary) -> None:
+    assert_type(sg.generate(sg.Regex("a+"), "Hello", lm=lm), str)
+    assert_type(sg.generate(sg.Text(stop="\n"), "Hello", lm=lm, banned_strings=["x"]), str)
+    assert_type(sg.generate(sg.OneOf([1, 2]), "Hello", lm=lm), int)
+    assert_type(sg.generate(sg.OneOf({"yes": True}), "Hello", lm=lm), bool)
+    assert_type(sg.generate(Mood, "Hello", lm=lm), Mood)
+    assert_type(sg.generate(sg.Thinking(Triage), "Hello", lm=lm), sg.Thought[Triage])
+    assert_type(sg.generate(sg.Thinking(sg.Regex("a")), "Hello", lm=lm).answer, str)
+    assert_type(sg.generate(sg.Sequence("a", Triage), "Hello", lm=lm), tuple[Any, ...])
+    assert_type(sg.Generator(sg.Regex("a+"), lm), sg.Generator[str])
+    assert_type(sg.compile(sg.OneOf(["a"]), vocabulary), sg.CompiledSchema[str])

@@ -15,6 +15,7 @@ from structgen.schema.jsonschema.languages import fits
 from structgen.schema.nodes import (
     AnyJson,
     Array,
+    Choice,
     Contains,
     Embedded,
     Extra,
@@ -25,9 +26,12 @@ from structgen.schema.nodes import (
     Node,
     Number,
     Object,
+    Parts,
+    Raw,
     Ref,
     String,
     Union,
+    Verbatim,
     json_text,
 )
 
@@ -62,6 +66,8 @@ def admits(definitions: Definitions | Mapping[str, Node], node: Node, value: obj
             return True
         case Never():
             return False
+        case Choice() | Verbatim() | Raw() | Parts():
+            raise AssertionError("no JSON Schema has such parts")
         case _:
             assert_never(node)
 
@@ -118,7 +124,10 @@ def fits_number(node: Integer | Number | Fixed, value: Any) -> bool:
             return False
         scaled = exact(value) * 10**node.places
         whole = scaled.denominator == 1 and scaled.numerator % node.step == 0
-        return whole and node.low <= scaled <= node.high
+        outside = all(scaled.numerator % gap for gap in node.gaps)
+        return whole and outside and node.low <= scaled <= node.high
+    if node.gaps and (not math.isfinite(value) or any(exact(value) % g == 0 for g in node.gaps)):
+        return False
     low, high = node.minimum, node.maximum
     if low is not None and not (value > low if node.exclusive_minimum else value >= low):
         return False

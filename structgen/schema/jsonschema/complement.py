@@ -30,6 +30,7 @@ from structgen.schema.jsonschema.numbers import NUMERIC, exclude, without
 from structgen.schema.nodes import (
     AnyJson,
     Array,
+    Choice,
     Contains,
     Embedded,
     Extra,
@@ -40,11 +41,14 @@ from structgen.schema.nodes import (
     Node,
     Number,
     Object,
+    Parts,
     Pattern,
     Property,
+    Raw,
     Ref,
     String,
     Union,
+    Verbatim,
 )
 
 NOTHING = Never("nothing is left of it")
@@ -149,6 +153,8 @@ def _minus_same(definitions: Definitions, a: Node, b: Node) -> Iterator[Node]:
             raise Unrepresentable("texts that hold JSON cannot be excluded")
         case Labels() | AnyJson() | Never() | Ref() | Union():
             raise AssertionError("these are handled before")
+        case Choice() | Verbatim() | Raw() | Parts():
+            raise AssertionError("no JSON Schema has such parts")
         case _:
             assert_never(a)
 
@@ -228,18 +234,32 @@ def _wrong_extras(
     for extra in a.extras:
         if any(_covers(definitions, other, extra) for other in b.extras):
             continue
-        if isinstance(extra.key, Labels):
-            for name in (label_value(text) for text in extra.key.texts):
-                if name not in declared:
-                    wrong = minus(definitions, extra.value, undeclared(b, name))
-                    yield _required(a, name, wrong)
-        elif b.extras:
-            raise Unrepresentable(
-                "objects in which some undeclared property is not as described cannot be told apart"
-            )
-        else:
+        if not isinstance(extra.key, Labels) and not b.extras:
             yield from _with_any_extra(definitions, a, b)
             return
+        for name in _wrong_names(definitions, extra, b):
+            if name not in declared:
+                wrong = minus(definitions, extra.value, undeclared(b, name))
+                yield _required(a, name, wrong)
+
+
+def _wrong_names(definitions: Definitions, extra: Extra, b: Object) -> Iterator[str]:
+    """Names of an `Extra` whose values `b` may not allow, if they can be listed."""
+    left = extra.key
+    for other in b.extras:
+        if not isinstance(minus(definitions, extra.value, other.value), Never):
+            yield from _listed(meet(definitions, extra.key, other.key))
+        left = minus(definitions, left, other.key)
+    yield from _listed(left)
+
+
+def _listed(keys: Node) -> Iterator[str]:
+    if isinstance(keys, Labels):
+        yield from (label_value(text) for text in labels_of(keys, STRING))
+    elif not isinstance(keys, Never):
+        raise Unrepresentable(
+            "objects in which some undeclared property is not as described cannot be told apart"
+        )
 
 
 def _covers(definitions: Definitions, other: Extra, extra: Extra) -> bool:
@@ -299,6 +319,7 @@ def _wrong_items(definitions: Definitions, a: Array, b: Array) -> Iterator[Node]
         return
     if not all(disjoint(definitions, wrong, item_at(a, i)) for i in range(start)):
         raise Unrepresentable("arrays with a wrong item behind the first ones cannot be described")
+    definitions.contains = True
     yield meet(definitions, a, Array(AnyJson(), contains=(Contains(wrong, AnyJson()),)))
 
 
@@ -313,6 +334,7 @@ def _with_item(definitions: Definitions, node: Array, index: int, value: Node) -
 
 
 def _wrong_count(definitions: Definitions, a: Array, part: Contains) -> Iterator[Node]:
+    definitions.contains = True
     if part.minimum == 1:
         prefix = tuple(minus(definitions, node, part.item) for node in a.prefix)
         none = Array(minus(definitions, a.item, part.item), prefix=prefix)

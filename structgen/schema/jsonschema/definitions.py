@@ -38,9 +38,13 @@ class Definitions:
     """State of one conversion: what is wrong, what is defined, what is still to be made."""
 
     faults: dict[Fault, None] = field(default_factory=dict[Fault, None])
+    ignored: dict[Fault, None] = field(default_factory=dict[Fault, None])
+    """What the schema says that is no assertion to anybody."""
     nodes: dict[str, Node] = field(default_factory=dict[str, Node])
     path: str = "$"
     """Where the reader is; combinations that are made later are reported there."""
+    contains: bool = False
+    """Whether some array must contain items."""
     _pending: dict[str, tuple[Thunk, str]] = field(
         default_factory=lambda: dict[str, tuple[Thunk, str]]()
     )

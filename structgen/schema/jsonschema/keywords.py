@@ -119,21 +119,19 @@ _PLAIN = {name.lower(): name for name in ENFORCED}
 
 
 @lru_cache(maxsize=4096)
-def advice(keyword: str) -> str:
-    """Why an unknown keyword cannot be passed over; empty if it is a mere annotation.
+def misspelt(keyword: str) -> str:
+    """The assertion that an unknown keyword is a misspelling of; empty for a mere annotation.
 
-    Example: `advice("maxLenght")` suggests `maxLength`, `advice("x-order")` is empty.
+    Example: `misspelt("maxLenght")` is `maxLength`, `misspelt("x-order")` is empty.
     """
-    if keyword in _KNOWN:
+    if keyword in _KNOWN or keyword in REFUSED:
         return ""
-    if keyword in REFUSED:
-        return REFUSED[keyword]
     if not keyword[:1].isalpha() or keyword.startswith(("x-", "X-")):
         return ""  # a mark that says "mine": `x-order`, `_format`, `^note`
     plain = keyword.replace("_", "").replace("-", "").lower()
     if plain in {name.lower() for name in ANNOTATIONS}:
         return ""
     if plain in _PLAIN:
-        return f"did you mean {_PLAIN[plain]!r}?"
+        return _PLAIN[plain]
     close = get_close_matches(plain, _PLAIN, 1, 0.86) if len(plain) > 3 else []
-    return f"did you mean {_PLAIN[close[0]]!r}?" if close else ""
+    return _PLAIN[close[0]] if close else ""

@@ -12,6 +12,7 @@ from structgen.schema.jsonschema.definitions import Definitions
 from structgen.schema.nodes import (
     AnyJson,
     Array,
+    Choice,
     Embedded,
     Extra,
     Fixed,
@@ -21,9 +22,12 @@ from structgen.schema.nodes import (
     Node,
     Number,
     Object,
+    Parts,
+    Raw,
     Ref,
     String,
     Union,
+    Verbatim,
 )
 
 NULL, BOOLEAN, STRING, NUMBER, ARRAY, OBJECT = (1 << i for i in range(6))
@@ -73,6 +77,8 @@ def kinds(definitions: Definitions, node: Node) -> int:
             return kinds(definitions, definitions.resolve(node))
         case Union():
             return reduce(lambda bits, part: bits | kinds(definitions, part), node.options, 0)
+        case Choice() | Verbatim() | Raw() | Parts():
+            raise AssertionError("no JSON Schema has such parts")
         case _:
             assert_never(node)
 

@@ -65,6 +65,7 @@ def _contains(
 ) -> tuple[Contains, ...]:
     if "contains" not in schema:
         return ()
+    reader.definitions.contains = True
     low = size(reader, schema, "minContains", path)
     low = 1 if low is None else low
     high = size(reader, schema, "maxContains", path)

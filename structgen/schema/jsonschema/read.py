@@ -8,7 +8,7 @@ from typing import Any
 
 from structgen.errors import Fault, LimitError
 from structgen.schema.jsonschema import applicators as parts
-from structgen.schema.jsonschema.definitions import Definitions
+from structgen.schema.jsonschema.definitions import Definitions, Unrepresentable
 from structgen.schema.jsonschema.disjoint import is_empty
 from structgen.schema.jsonschema.documents import Document, too_deep
 from structgen.schema.jsonschema.kinds import ARRAY, NUMBER, OBJECT, STRING
@@ -23,6 +23,7 @@ from structgen.schema.jsonschema.scalars import (
 )
 from structgen.schema.jsonschema.unevaluated import apply_unevaluated
 from structgen.schema.jsonschema.walk import references
+from structgen.schema.jsonschema.ways import add_ways
 from structgen.schema.nodes import Never, Node
 
 _KINDS = {
@@ -57,6 +58,8 @@ class JsonSchemaNodes:
     """Everything that cannot be enforced."""
     impossible: tuple[Fault, ...]
     """Why no value is valid, if none is."""
+    ignored: tuple[Fault, ...] = ()
+    """What looks like an assertion and is none, such as formats that nobody has defined."""
 
 
 def read_json_schema(schema: Any, title: str = "schema") -> JsonSchemaNodes:
@@ -83,11 +86,22 @@ def read_json_schema(schema: Any, title: str = "schema") -> JsonSchemaNodes:
     try:
         root = definitions.resolve(reader.target(schema, "$", ""))
         definitions.settle()
+        if definitions.contains:
+            root = _with_ways(definitions, root)
         impossible = _impossible(definitions, root)
     except RecursionError as error:
         raise LimitError(f"{title}: {too_deep(definitions.path)}") from error
     used = {name: definitions.nodes[name] for name in _reachable(definitions.nodes, root)}
-    return JsonSchemaNodes(root, used, tuple(definitions.faults), impossible)
+    return JsonSchemaNodes(
+        root, used, tuple(definitions.faults), impossible, tuple(definitions.ignored)
+    )
+
+
+def _with_ways(definitions: Definitions, root: Node) -> Node:
+    try:
+        return add_ways(definitions, root)
+    except Unrepresentable as error:
+        return definitions.refuse("$", str(error))
 
 
 def _impossible(definitions: Definitions, root: Node) -> tuple[Fault, ...]:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from structgen.errors import LimitError
+from structgen.errors import Fault, LimitError
 from structgen.schema import nodes
-from structgen.schema.jsonschema import keywords
+from structgen.schema.jsonschema import formats, keywords
 from structgen.schema.jsonschema.complement import minus
 from structgen.schema.jsonschema.definitions import Definitions, InProgress, Unrepresentable
 from structgen.schema.jsonschema.documents import MOST_LEVELS, Document, Json, child, too_deep
@@ -118,7 +118,9 @@ class Reader:
         if self.document.old and "$ref" in schema:
             schema = {"$ref": schema["$ref"]}  # older drafts say that it hides its siblings
         for name in schema.keys() - keywords.ENFORCED:
-            self._check_unknown(name, path)
+            self._check_unknown(schema, name, path)
+        if "format" in schema:
+            self._check_format(schema["format"], child(path, "format"))
         try:
             node = self._typed(schema, path)
         except Unrepresentable as error:
@@ -134,13 +136,27 @@ class Reader:
                     node = self.refuse(child(path, keyword), str(error))
         return node
 
-    def _check_unknown(self, name: Any, path: str) -> None:
+    def _check_unknown(self, schema: Json, name: Any, path: str) -> None:
         if not isinstance(name, str):
             self.refuse(path, f"the key {name!r} is not a string")
             return
-        advice = keywords.advice(name)
-        if advice:
+        meant = keywords.misspelt(name)
+        if meant and meant not in schema:
+            advice = f"did you mean {meant!r}? begin its name with 'x-' if not"
             self.refuse(child(path, name), f"{name!r} is not a keyword", advice)
+        elif name in keywords.REFUSED:
+            advice = keywords.REFUSED[name]
+            self.refuse(child(path, name), f"{name!r} is not a keyword", advice)
+
+    def _check_format(self, name: Any, path: str) -> None:
+        if not isinstance(name, str):
+            self.refuse(path, "a format must be a string")
+            return
+        meant = formats.misspelt(name)
+        if meant:
+            self.refuse(path, f"the format {name!r} is not known", f"did you mean {meant!r}?")
+        elif problem := formats.unenforced(name):
+            self.definitions.ignored[Fault(path, problem, "add a pattern to enforce it")] = None
 
     def _typed(self, schema: Json, path: str) -> Node:
         """What the type and the keywords for one type say."""

@@ -8,9 +8,10 @@ from typing import Any
 
 from structgen.regex import PatternError, PatternTooLarge
 from structgen.schema import nodes
-from structgen.schema.formats import FORMATS, format_node
+from structgen.schema.formats import LONGEST, format_node
 from structgen.schema.jsonschema.admits import exact
 from structgen.schema.jsonschema.documents import Json, child
+from structgen.schema.jsonschema.formats import ENFORCED, INTEGER_FORMATS
 from structgen.schema.jsonschema.languages import automaton
 from structgen.schema.jsonschema.numbers import MOST_DIGITS, NUMERIC, meet_numbers, multiples
 from structgen.schema.jsonschema.reader import Reader
@@ -20,32 +21,21 @@ STRING_KEYWORDS = frozenset({"minLength", "maxLength", "pattern", "format"})
 NUMBER_KEYWORDS = frozenset(
     {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "format"}
 )
-UNCHECKED_FORMATS = frozenset({"password", "byte", "binary", "float", "double"})
-"""Formats of OpenAPI that are mere hints."""
-INTEGER_FORMATS = {
-    "int8": (-(2**7), 2**7 - 1),
-    "int16": (-(2**15), 2**15 - 1),
-    "int32": (-(2**31), 2**31 - 1),
-    "int64": (-(2**63), 2**63 - 1),
-    "uint8": (0, 2**8 - 1),
-    "uint16": (0, 2**16 - 1),
-    "uint32": (0, 2**32 - 1),
-    "uint64": (0, 2**64 - 1),
-}
-"""Formats of OpenAPI that say how large an integer may be."""
 
 
 def read_string(reader: Reader, schema: Json, path: str) -> Node:
     """The strings of a schema."""
     low = size(reader, schema, "minLength", path) or 0
     high = size(reader, schema, "maxLength", path)
+    if high is not None and high >= _longest(schema):
+        high = None
     node = nodes.string(low, high)
     if isinstance(node, Never):
         return Never(f"minLength {low} is more than maxLength {high}", path)
     if "pattern" in schema:
         pattern = pattern_of(reader, schema["pattern"], child(path, "pattern"))
         node = String(low, high, (pattern,)) if pattern is not None else node
-    return reader.meet(node, _format(reader, schema, path)) if "format" in schema else node
+    return reader.meet(node, _format(schema)) if "format" in schema else node
 
 
 def pattern_of(reader: Reader, source: Any, path: str) -> Pattern | None:
@@ -67,18 +57,17 @@ def pattern_of(reader: Reader, source: Any, path: str) -> Pattern | None:
     return None
 
 
-def _format(reader: Reader, schema: Json, path: str) -> Node:
+def _format(schema: Json) -> String:
+    """Strings of the format that a schema names; formats about other types say nothing here."""
     name = schema["format"]
-    where = child(path, "format")
-    if not isinstance(name, str):
-        return reader.refuse(where, "a format must be a string")
-    if name in UNCHECKED_FORMATS or name in INTEGER_FORMATS:
-        return String()
-    node = format_node(name)
-    if node is None:
-        known = ", ".join(sorted({*FORMATS}))
-        return reader.refuse(where, f"the format {name!r} is not known", f"use one of: {known}")
-    return node
+    known = format_node(name) if isinstance(name, str) and name in ENFORCED else None
+    return String() if known is None else known
+
+
+def _longest(schema: Json) -> float:
+    """The longest text of a schema's format, as far as that is known."""
+    name = schema.get("format")
+    return LONGEST.get(name, math.inf) if isinstance(name, str) else math.inf
 
 
 def size(reader: Reader, schema: Json, keyword: str, path: str) -> int | None:
@@ -121,9 +110,8 @@ def _multiples_of(node: Integer | Number | Fixed, divisor: Fraction) -> Node:
 
 def _number_format(reader: Reader, schema: Json, node: Node) -> Node:
     name = schema["format"]
-    if schema["type"] == "integer" and name in INTEGER_FORMATS:
-        return reader.meet(node, Integer(*INTEGER_FORMATS[name]))
-    return node
+    bounds = INTEGER_FORMATS.get(name) if isinstance(name, str) else None
+    return node if bounds is None else reader.meet(node, Integer(*bounds))
 
 
 def _bounds(reader: Reader, schema: Json, path: str) -> Node:

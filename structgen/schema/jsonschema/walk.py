@@ -16,6 +16,9 @@ def children(node: Node) -> Iterator[Node]:
             for part in node.contains:
                 yield part.item
                 yield part.rest
+            for place in node.ways:
+                for way in place:
+                    yield way.item
         case Object():
             for prop in node.properties:
                 yield prop.node

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 from hypothesis import strategies as st
 
 from structgen.schema import nodes
@@ -70,10 +72,13 @@ def _numbers(draw: st.DrawFn) -> Node:
             return nodes.integer(low, high)
         case 1:
             first, last = (None if bound is None else bound / 2 for bound in (low, high))
-            return nodes.number(first, last, draw(st.booleans()), draw(st.booleans()))
+            gaps = draw(st.sets(st.sampled_from([Fraction(1), Fraction(1, 2)]), max_size=1))
+            return nodes.number(first, last, draw(st.booleans()), draw(st.booleans()), gaps)
         case _:
             places, step = draw(st.sampled_from([(0, 2), (1, 5), (2, 25), (0, 3)]))
-            return nodes.fixed((low or -9) * 10**places, (high or 9) * 10**places, places, step)
+            gaps = draw(st.sets(st.sampled_from([2, 3, 50, 100]), max_size=1))
+            first, last = (low or -9) * 10**places, (high or 9) * 10**places
+            return nodes.fixed(first, last, places, step, gaps)
 
 
 def random_nodes() -> st.SearchStrategy[Node]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 
 from structgen.schema.jsonschema.admits import admits
-from structgen.schema.jsonschema.complement import complement, minus
+from structgen.schema.jsonschema.complement import minus
 from structgen.schema.jsonschema.definitions import Definitions, Unrepresentable
 from structgen.schema.jsonschema.disjoint import disjoint, is_empty
 from structgen.schema.jsonschema.intersect import meet
@@ -110,9 +112,10 @@ def test_properties_of_a_recursive_intersection_refer_to_it() -> None:
     assert not admits(definitions.nodes, both, {"next": {"next": {"more": 1}}})
 
 
-def test_numbers_that_are_not_whole_are_not_representable() -> None:
-    with pytest.raises(Unrepresentable, match="not whole"):
-        complement(Definitions(), Integer())
+def test_numbers_that_are_not_whole_and_back() -> None:
+    fractions = minus(Definitions(), Number(0.0, None), Integer())
+    assert fractions == Number(0.0, None, gaps=(Fraction(1),))
+    assert minus(Definitions(), Number(0.0, None), fractions) == Integer(0, None)
 
 
 def test_a_pattern_is_negated_rather_than_its_automaton() -> None:

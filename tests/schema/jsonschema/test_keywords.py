@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from structgen.explanation import explain
 from structgen.schema.jsonschema import admits, read_json_schema
 
 NODE: dict[str, Any] = {"type": "object", "properties": {"next": {"$ref": "#"}}}
@@ -105,6 +106,13 @@ TABLE: list[tuple[Any, list[Any], list[Any]]] = [
     ({"oneOf": [True, True]}, [], [1]),
     ({"not": {"type": "string"}}, [1, None], ["a"]),
     ({"type": "integer", "not": {"enum": [1, 2]}}, [0, 3], [1, 2]),
+    ({"type": "number", "not": {"type": "integer"}}, [0.5, -1e-30], [1, 2.0, 1e300]),
+    ({"oneOf": [{"type": "integer"}, {"type": "number"}]}, [1.5], [1, "a"]),
+    ({"oneOf": [{"type": "integer"}, {"minimum": 2}]}, [1, 2.5, "a"], [3, 1.5]),
+    ({"not": {"not": {"type": "integer"}}}, [1, 1e30], [1.5, "a"]),
+    ({"type": "integer", "not": {"multipleOf": 3}}, [1, -2], [0, 9, 1.5]),
+    ({"not": {"not": {"type": "integer", "not": {"multipleOf": 3}}}}, [1, -2], [0, 9, 1.5, "a"]),
+    ({"type": "number", "not": {"multipleOf": 0.1, "minimum": 0}}, [0.05, -1], [0.5, 3]),
     ({"not": {"required": ["a"]}}, [{}], [{"a": 1}, 1]),
     ({"not": {"items": {"type": "string"}}}, [[1], ["a", 1]], [[], ["a"], 3]),
     ({"not": {"const": {"a": 1}}}, [{}, {"a": 2}, {"a": 1, "b": 1}, [1]], [{"a": 1}]),
@@ -164,14 +172,15 @@ REFUSED: list[tuple[Any, str, str]] = [
     ({"nullable": True}, "$.nullable", "is not a keyword"),
     ({"properties": {"a b": {"pattern": "("}}}, '$.properties["a b"].pattern', "cannot be"),
     ({"pattern": "(a)\\1"}, "$.pattern", "cannot be enforced"),
-    ({"format": "shoe-size"}, "$.format", "is not known"),
+    ({"format": "datetime"}, "$.format", "is not known"),
+    ({"format": "IPv4"}, "$.format", "is not known"),
+    ({"format": "hostnmae"}, "$.format", "is not known"),
+    ({"format": 3}, "$.format", "must be a string"),
     ({"required": True}, "$.required", "list of property names"),
     ({"$ref": "http://example.com/x"}, "$.$ref", "leads out of this schema"),
     ({"$ref": "#/$defs/x"}, "$.$ref", "leads to nothing"),
     ({"$ref": "#"}, "$", "leads back to itself"),
     ({"anyOf": [{"$ref": "#"}, {"type": "null"}]}, "$", "leads back to itself"),
-    ({"type": "number", "not": {"type": "integer"}}, "$.not", "not whole"),
-    ({"oneOf": [{"type": "integer"}, {"type": "number"}]}, "$.oneOf", "not whole"),
     ({"minLength": -1}, "$.minLength", "0 or more"),
     ({"multipleOf": 0}, "$.multipleOf", "more than 0"),
     ({"minimum": float("inf")}, "$.minimum", "finite"),
@@ -188,6 +197,27 @@ def test_what_cannot_be_enforced_is_refused_with_its_path(
     faults = read_json_schema(schema, "test").faults
     assert [fault.path for fault in faults] == [path]
     assert problem in faults[0].problem
+
+
+@pytest.mark.parametrize("name", ["mongoId", "ISO 8601", "topic", "relative-uri", "byte"])
+@pytest.mark.parametrize("kind", ["string", "number", "array"])
+def test_formats_that_nobody_asserts_are_told_and_not_enforced(name: str, kind: str) -> None:
+    read = read_json_schema({"type": kind, "format": name}, "test")
+    assert read.faults == ()
+    assert [fault.path for fault in read.ignored] == ["$.format"]
+    assert f"{name!r} is not enforced" in read.ignored[0].problem
+    assert read.root == read_json_schema({"type": kind}, "test").root
+
+
+@pytest.mark.parametrize("name", ["date-time", "int32", "password", "double"])
+def test_formats_with_a_meaning_are_not_told(name: str) -> None:
+    assert read_json_schema({"format": name}, "test").ignored == ()
+
+
+def test_a_keyword_beside_the_one_that_it_resembles_is_an_annotation() -> None:
+    assert read_json_schema({"requires": ["a"], "required": ["a"]}, "test").faults == ()
+    faults = read_json_schema({"requires": ["a"]}, "test").faults
+    assert "did you mean 'required'?" in faults[0].advice
 
 
 @pytest.mark.parametrize("keyword", ["minimum", "multipleOf", "const"])
@@ -242,3 +272,11 @@ IMPOSSIBLE: list[tuple[Any, str]] = [
 def test_a_schema_without_valid_values_says_why(schema: Any, path: str) -> None:
     impossible = read_json_schema(schema, "test").impossible
     assert [fault.path for fault in impossible] == [path]
+
+
+def test_a_format_that_is_not_enforced_is_shown_and_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    shown = str(explain({"properties": {"a": {"type": "string", "format": "mongoId"}}}))
+    assert "$.properties.a.format: the format 'mongoId' is not enforced" in shown
+    assert "mongoId" in caplog.text

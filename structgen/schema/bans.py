@@ -1,0 +1,149 @@
+"""A schema without certain texts: `banned_strings`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+from typing import Any, cast
+
+from structgen.errors import LimitError, OptionError, UnsatisfiableSchemaError
+from structgen.regex import PatternTooLarge
+from structgen.schema import nodes
+from structgen.schema.check import unsatisfiable
+from structgen.schema.nodes import (
+    AnyJson,
+    Array,
+    Choice,
+    Extra,
+    Labels,
+    Never,
+    Node,
+    Number,
+    Object,
+    Raw,
+    Ref,
+    Schema,
+    String,
+)
+from structgen.schema.rewrite import rewritten_schema
+from structgen.schema.substrings import containing, minimal_texts
+
+MOST_BANNED = 1_000
+"""Banned strings in one schema."""
+_CONSTANTS = Labels((b"false", b"null", b"true"))
+
+
+def banned_texts(texts: Collection[str]) -> tuple[str, ...]:
+    """The texts sorted, without those that contain another; refused where they are none.
+
+    Raises:
+        OptionError: it is no collection of texts, or one is empty.
+    """
+    if isinstance(texts, str) or not all(isinstance(text, str) and text for text in texts):  # pyright: ignore[reportUnnecessaryIsInstance]  # untyped callers
+        raise OptionError(
+            f"banned_strings={texts!r} must be a list of texts that are not empty, e.g. ['http']"
+        )
+    if len(texts) > MOST_BANNED:
+        raise OptionError(f"banned_strings has {len(texts)} texts, more than {MOST_BANNED}")
+    if any("\ud800" <= char <= "\udfff" for text in texts for char in text):
+        raise OptionError("banned_strings holds a lone surrogate, which no text contains")
+    return minimal_texts(texts)
+
+
+def without_strings(schema: Schema, banned: tuple[str, ...]) -> Schema:
+    """The schema whose free texts, strings, labels and free keys contain none of `banned`.
+
+    Numbers, declared keys and constant texts are as before.
+
+    Raises:
+        UnsatisfiableSchemaError: nothing is left, with the path.
+        LimitError: the automaton of what is left would be too large.
+    """
+    if not banned:
+        return schema
+    try:
+        changed = _Bans(schema, banned).schema()
+        impossible = unsatisfiable(changed)
+    except PatternTooLarge as error:
+        raise LimitError(f"{schema.title} with banned_strings: {error}") from error
+    except RecursionError as error:
+        raise LimitError(f"{schema.title} is nested too deeply; flatten it") from error
+    if impossible:
+        raise UnsatisfiableSchemaError(impossible, schema=f"{schema.title} with banned_strings")
+    return changed
+
+
+class _Bans:
+    def __init__(self, schema: Schema, banned: tuple[str, ...]) -> None:
+        self._schema = schema
+        self._banned = banned
+        self._pattern = containing(banned, negated=True)
+        self._any = "any JSON"
+        while self._any in schema.definitions:
+            self._any += "'"
+        self._uses_any = False
+
+    def schema(self) -> Schema:
+        changed = rewritten_schema(self._schema, self._changed)
+        if not self._uses_any:
+            return changed
+        definitions = {**changed.definitions, self._any: self._any_json()}
+        return replace(changed, definitions=definitions)
+
+    def _changed(self, node: Node) -> Node:
+        match node:
+            case String():
+                return self._string(node)
+            case Raw():
+                return replace(node, content=self._string(node.content))
+            case Labels():
+                kept = (text for text in node.declared or node.texts if self._is_clean(text))
+                return self._left(nodes.labels(kept))
+            case Choice():
+                kept = (text for text in node.declared or node.texts if self._is_free(text))
+                return self._left(nodes.choice(kept))
+            case AnyJson():
+                self._uses_any = True
+                return Ref(self._any)
+            case Array(item=Labels(texts), unique=True) if len(texts) < node.min_items:
+                return Never(f"{len(texts)} choices are left, for {node.min_items} items")
+            case _:
+                return node
+
+    def _string(self, node: String) -> String:
+        return replace(node, patterns=(*node.patterns, self._pattern))
+
+    def _left(self, node: Node) -> Node:
+        if isinstance(node, Never):
+            return Never("every choice contains a banned string")
+        return node
+
+    def _is_free(self, text: bytes) -> bool:
+        return not any(banned in text.decode() for banned in self._banned)
+
+    def _is_clean(self, text: bytes) -> bool:
+        """Whether no string in a JSON text contains a banned one."""
+        if text[:1] not in b'"[{':
+            return True
+        found = _strings_in(json.loads(text))
+        return not any(banned in string for string in found for banned in self._banned)
+
+    def _any_json(self) -> Node:
+        """Any JSON value without the banned strings."""
+        inner = Ref(self._any)
+        string = self._string(String())
+        members = Object(extras=(Extra(string, inner),))
+        return nodes.union((string, Number(), _CONSTANTS, Array(inner), members))
+
+
+def _strings_in(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for item in cast("list[Any]", value):
+            yield from _strings_in(item)
+    elif isinstance(value, dict):
+        for key, item in cast("dict[str, Any]", value).items():
+            yield key
+            yield from _strings_in(item)

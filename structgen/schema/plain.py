@@ -1,0 +1,67 @@
+"""What of a Python object is no JSON: found before anybody reads it as a JSON Schema."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeAlias, cast
+
+from structgen.errors import Fault
+from structgen.schema.jsonschema.documents import child
+
+MOST_BITS = 13_280
+"""Of a whole number: 4,000 digits. Python writes none with more than 4,300."""
+
+Trail: TypeAlias = "tuple[Trail, str | int] | None"
+"""How a part was reached, from the last step to the first."""
+
+_SCALARS = frozenset({str, bool, float, type(None)})
+
+
+def not_json(schema: object) -> tuple[Fault, ...]:
+    """Keys that are no text, endless numbers and Python objects, each with its path.
+
+    Values that are not finite are left to whoever reads them, and so are cycles.
+
+    Example: `{"enum": [b"a"]}` gives `$.enum[0]: a bytes is not JSON`
+    """
+    faults: list[Fault] = []
+    todo: deque[tuple[Any, Trail]] = deque([(schema, None)])
+    seen: set[int] = set()
+    while todo:
+        part, trail = todo.popleft()
+        if isinstance(part, dict | list):
+            if id(part) not in seen:
+                seen.add(id(part))
+                todo.extend(_inner(cast("dict[Any, Any] | list[Any]", part), trail, faults))
+        elif isinstance(part, int):
+            if part.bit_length() > MOST_BITS:
+                faults.append(Fault(_path(trail), "a number has more than 4000 digits"))
+        elif not isinstance(part, str | float):
+            faults.append(Fault(_path(trail), f"a {type(part).__name__} is not JSON"))
+    return tuple(faults)
+
+
+def _inner(
+    part: dict[Any, Any] | list[Any], trail: Trail, faults: list[Fault]
+) -> Iterator[tuple[Any, Trail]]:
+    """The parts of a container that have to be looked at; keys that are no text become faults."""
+    pairs: Iterable[tuple[Any, Any]] = part.items() if isinstance(part, dict) else enumerate(part)
+    is_list = isinstance(part, list)
+    for key, value in pairs:
+        if is_list or isinstance(key, str):
+            if type(value) not in _SCALARS:
+                yield value, (trail, key)
+        else:
+            faults.append(Fault(_path(trail), f"a key is not a string but a {type(key).__name__}"))
+
+
+def _path(trail: Trail) -> str:
+    steps: list[str | int] = []
+    while trail is not None:
+        trail, step = trail
+        steps.append(step)
+    path = "$"
+    for step in reversed(steps):
+        path = f"{path}[{step}]" if isinstance(step, int) else child(path, step)
+    return path

@@ -1,0 +1,88 @@
+"""One change to every node of a tree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from structgen.schema import nodes
+from structgen.schema.nodes import (
+    Array,
+    Embedded,
+    Extra,
+    Never,
+    Node,
+    Object,
+    Parts,
+    Schema,
+    Union,
+    Way,
+)
+
+Change = Callable[[Node], Node]
+
+
+def rewritten(node: Node, change: Change) -> Node:
+    """The node with `change` made to each of its parts and then to itself.
+
+    Example: `rewritten(Array(Integer()), change)` is `change(Array(change(Integer())))`
+    """
+    match node:
+        case Array():
+            node = _array(node, change)
+        case Object():
+            node = _object(node, change)
+        case Union():
+            node = nodes.union(rewritten(option, change) for option in node.options)
+        case Embedded():
+            node = Embedded(rewritten(node.node, change))
+        case Parts():
+            parts = (replace(part, node=rewritten(part.node, change)) for part in node.parts)
+            node = Parts(tuple(parts))
+        case _:
+            pass
+    return change(node)
+
+
+def rewritten_schema(schema: Schema, change: Change) -> Schema:
+    """The schema with `change` made to every node."""
+    definitions = {name: rewritten(node, change) for name, node in schema.definitions.items()}
+    return replace(schema, root=rewritten(schema.root, change), definitions=definitions)
+
+
+def _array(node: Array, change: Change) -> Node:
+    item = node.item if isinstance(node.item, Never) else rewritten(node.item, change)
+    contains = (
+        replace(part, item=rewritten(part.item, change), rest=rewritten(part.rest, change))
+        for part in node.contains
+    )
+    prefix = (rewritten(part, change) for part in node.prefix)
+    made = nodes.array(item, node.min_items, node.max_items, prefix, contains, node.unique)
+    if not node.ways or not isinstance(made, Array):
+        return made
+    ways = tuple(tuple(_ways(place, change)) for place in node.ways)
+    return replace(made, ways=ways)
+
+
+def _ways(place: tuple[Way, ...], change: Change) -> Iterator[Way]:
+    """The alternatives of a place that are still possible."""
+    for way in place:
+        item = rewritten(way.item, change)
+        if not isinstance(item, Never):
+            yield replace(way, item=item)
+
+
+def _object(node: Object, change: Change) -> Object:
+    """A property that became impossible is left out where it may be."""
+    properties = [replace(prop, node=rewritten(prop.node, change)) for prop in node.properties]
+    kept = [prop for prop in properties if prop.required or not isinstance(prop.node, Never)]
+    lost = {prop.name for prop in node.properties} - {prop.name for prop in kept}
+    extras = (
+        Extra(rewritten(extra.key, change), rewritten(extra.value, change)) for extra in node.extras
+    )
+    return replace(
+        node,
+        properties=tuple(kept),
+        extras=tuple(e for e in extras if not isinstance(e.key, Never)),
+        reserved=tuple(sorted({*node.reserved, *lost})),
+    )
