@@ -251,7 +251,7 @@ def _is_one_character(text: bytes) -> bool:
     return len(value) == 1
 
 
-DIGITS = (b"", *(str(n).encode() for n in range(200)))
+DIGITS = tuple(str(n).encode() for n in range(200))
 """What ends a small integer in another way than all values of a short array did."""
 
 
@@ -278,10 +278,14 @@ class Oracle:
         self._comma, self._colon = (b", ", b": ") if spaced else (b",", b":")
         flexible = self._options.layout == "flexible"
         self._blanks = self._options.limits.max_whitespace if flexible else 0
+        self._endable: dict[int, bool] = {}
         self._finite = self._finite_definitions()
         self._text = b""
         self._memo: dict[tuple[int, int], Match] = {}
         self._parsed: dict[bytes, Match] = {}
+        self._settled: dict[tuple[int, int], Match] = {}
+        """Matches in beginnings of `_settled_text` that no longer text changes."""
+        self._settled_text = b""
         self._texts: dict[int, Texts] = {}
         self._others: dict[tuple[object, ...], Node] = {}
         self._oracles: dict[tuple[int, Options], Oracle] = {}
@@ -303,21 +307,29 @@ class Oracle:
         if text not in self._parsed:
             if len(self._parsed) > 1000:
                 self._parsed.clear()
+            if not text.startswith(self._settled_text):
+                self._settled_text, self._settled = b"", {}
             self._text, self._memo = text, {}
             self._parsed[text] = self._match(self._schema.root, 0)
+            if len(text) >= len(self._settled_text) + 8:
+                # What is not open stays as it is, whatever follows.
+                closed = {key: match for key, match in self._memo.items() if not match.open}
+                self._settled_text, self._settled = text, self._settled | closed
         return self._parsed[text]
 
     def _match(self, node: Node, pos: int) -> Match:
         key = (id(node), pos)
-        if key not in self._memo:
-            ends: set[int] = set()
-            is_open = False
-            for single in self._alternatives(node, frozenset()):
-                match = self._match_single(single, pos)
-                ends |= match.ends
-                is_open |= match.open
-            self._memo[key] = Match(frozenset(ends), is_open)
-        return self._memo[key]
+        known = self._memo.get(key) or self._settled.get(key)
+        if known is not None:
+            return known
+        ends: set[int] = set()
+        is_open = False
+        for single in self._alternatives(node, frozenset()):
+            match = self._match_single(single, pos)
+            ends |= match.ends
+            is_open |= match.open
+        found = self._memo[key] = Match(frozenset(ends), is_open)
+        return found
 
     def _alternatives(self, node: Node, refs: frozenset[str]) -> Iterator[Node]:
         """What a node may be, once unions and references are followed."""
@@ -604,11 +616,13 @@ class Oracle:
 
     def _endings(self, item: Node) -> Iterator[bytes]:
         """Texts that end any value which was begun: the tails of all choices, and some digits."""
-        yield from DIGITS
+        yield b""
         for node in self._alternatives(item, frozenset()):
             assert isinstance(node, Labels | Integer), "the oracle compares labels and integers"
-            for text in node.texts if isinstance(node, Labels) else ():
-                yield from (text[at:] for at in range(len(text)))
+            if isinstance(node, Integer):
+                yield from DIGITS
+            else:
+                yield from (text[at:] for text in node.texts for at in range(len(text)))
 
     def _comma_gap(self, positions: Iterable[int]) -> Step:
         return self._chain(positions, lambda p: self._literal(p, self._comma), self._gap)
@@ -776,7 +790,13 @@ class Oracle:
 
     def _can_end(self, node: Node, finite: set[str] | None = None) -> bool:
         """Whether a value of the node can end, where definitions in `finite` can."""
-        finite = self._finite if finite is None else finite
+        if finite is not None:
+            return self._has_end(node, finite)
+        if id(node) not in self._endable:
+            self._endable[id(node)] = self._has_end(node, self._finite)
+        return self._endable[id(node)]
+
+    def _has_end(self, node: Node, finite: set[str]) -> bool:
         match node:
             case Never():
                 return False

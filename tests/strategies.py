@@ -9,6 +9,7 @@ import json
 import math
 import os
 import random
+from functools import cache
 from typing import Annotated, Any, Literal, Optional, Union
 
 from hypothesis import HealthCheck, settings
@@ -55,10 +56,12 @@ def examples(count: int) -> settings:
     return settings(max_examples=count * SOAK, deadline=None, suppress_health_check=slow)
 
 
+@cache
 def scalars() -> st.SearchStrategy[Node]:
     return st.one_of(labels(), strings(), patterns(), integers(), numbers(), fixed())
 
 
+@cache
 def labels() -> st.SearchStrategy[Node]:
     values = st.one_of(st.sampled_from(TEXTS), st.sampled_from(NUMBERS), st.booleans(), st.none())
     return st.lists(values, min_size=1, max_size=5).map(
@@ -66,6 +69,7 @@ def labels() -> st.SearchStrategy[Node]:
     )
 
 
+@cache
 def strings() -> st.SearchStrategy[String]:
     return st.one_of(
         st.just(String()),
@@ -80,6 +84,7 @@ SOURCES = (
 )  # fmt: skip
 
 
+@cache
 def patterns() -> st.SearchStrategy[Node]:
     """Strings with one or two patterns, some of them negated, lengths and excluded texts."""
     pattern = st.builds(Pattern, st.sampled_from(SOURCES), st.just("rust"), st.booleans())
@@ -94,6 +99,7 @@ def patterns() -> st.SearchStrategy[Node]:
     return drawn.map(lambda node: node if Texts(node).sample(random.Random(0)) else String())
 
 
+@cache
 def fixed() -> st.SearchStrategy[Node]:
     """Numbers on a grid."""
 
@@ -109,11 +115,13 @@ def fixed() -> st.SearchStrategy[Node]:
     )
 
 
+@cache
 def integers() -> st.SearchStrategy[Node]:
     bound = st.one_of(st.none(), st.sampled_from(NUMBERS), st.integers(-2000, 2000))
     return st.tuples(bound, bound).map(lambda pair: nodes.integer(*_ordered(*pair)))
 
 
+@cache
 def numbers() -> st.SearchStrategy[Node]:
     finite = st.floats(-50, 50, allow_nan=False).filter(lambda x: x == 0 or abs(x) > 1e-9)
     bound = st.one_of(st.none(), st.sampled_from([0.0, 1.0, 0.5, -1.5, 10.0]), finite)
@@ -145,6 +153,7 @@ def _object(draw: st.DrawFn, inner: st.SearchStrategy[Node]) -> Object:
     return Object(properties, extras, min_properties=least, max_properties=most)
 
 
+@cache
 def keys() -> st.SearchStrategy[Node]:
     return st.sampled_from(
         [String(), String(), String(1, 2), String(patterns=(Pattern("^[a-c]"),)),
@@ -163,6 +172,7 @@ def _arrays(inner: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
     return st.one_of(plain, prefixed, containing(), distinct())
 
 
+@cache
 def containing() -> st.SearchStrategy[Node]:
     """Arrays in which items of one kind are counted; the others are no strings."""
 
@@ -183,6 +193,7 @@ def containing() -> st.SearchStrategy[Node]:
     return st.tuples(texts | strings(), rest, few, st.none() | few, few, st.none() | few).map(made)
 
 
+@cache
 def distinct() -> st.SearchStrategy[Node]:
     """Arrays of choices without repeats."""
 
@@ -213,6 +224,7 @@ def _nested(leaves: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
     )
 
 
+@cache
 def embedded() -> st.SearchStrategy[Node]:
     """JSON in strings, which refers to no definitions."""
     leaves = st.one_of(scalars(), st.just(AnyJson()))

@@ -215,8 +215,9 @@ class FrameBuilder:
             offset = index * n_classes
             states[state, ROW] = offset
             for first, last, to, flags in edges:
-                for at in range(offset + class_of[first], offset + class_of[last] + 1):
-                    table[at] = to << FLAG_BITS | flags
+                begin, end = class_of[first], class_of[last] + 1
+                entry = array("i", [to << FLAG_BITS | flags])
+                table[offset + begin : offset + end] = entry * (end - begin)
         return np.array(class_of, np.uint8), np.frombuffer(table, np.int32)
 
 

@@ -45,7 +45,6 @@ from structgen.automata.frames import (
     LABEL,
     LOOP,
     NO_LIMIT,
-    OPENS,
     ROOM,
     ROW,
     SCOPE,

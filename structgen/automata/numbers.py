@@ -67,11 +67,19 @@ class Bounds(NamedTuple):
 @lru_cache(maxsize=256)
 def integer_frame(minimum: int | None, maximum: int | None) -> Frame:
     """Integers in [minimum, maximum]; None is the largest magnitude that is written."""
+    if minimum is None and maximum is None:
+        return _any_integer()
     widest = max(len(decimal_text(abs(bound))) for bound in (minimum or 0, maximum or 0))
     limit = 10 ** max(INTEGER_DIGITS, widest) - 1
     low = -limit if minimum is None else minimum
     high = limit if maximum is None else maximum
     return _grid_frame("integer", low, high, 0)
+
+
+@cache
+def _any_integer() -> Frame:
+    most = 10**INTEGER_DIGITS - 1
+    return _grid_frame("integer", -most, most, 0)
 
 
 @lru_cache(maxsize=256)

@@ -40,7 +40,7 @@ class Spelling(NamedTuple):
 def plain_number_frame(frame: Frame) -> Frame | None:
     """Those texts of a number's frame that are in the one spelling; None if there are none."""
     edges: dict[tuple[int, Spelling], list[tuple[int, tuple[int, Spelling]]]] = {}
-    start = 0, Spelling()
+    start: tuple[int, Spelling] = (0, Spelling())
     pending = deque([start])
     while pending:
         at = pending.popleft()

@@ -96,6 +96,11 @@ class Program:
         return b - a > 1 or self.starts[a] + row[ROW] < self.starts[a + 1]
 
     @property
+    def longest_label(self) -> int:
+        """Bytes of the longest label; 0 without any."""
+        return int(np.diff(self.starts).max(initial=0))
+
+    @property
     def has_scopes(self) -> bool:
         """Whether some parts of a value must differ from each other."""
         return bool(np.any(self.states[:, FLAGS] & SCOPE))

@@ -8,6 +8,7 @@ are alternatives, the duties of one thread hold together, and everything stays a
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TypeAlias
 
 from structgen.regex.charsets import letters_of
@@ -86,32 +87,49 @@ class _Places:
         if threads & self._rests:
             # Whatever follows is accepted: all such places are one.
             return self._threads.enter(min(self._rests), 0), OTHER, (-1,) * len(trackers)
-        threads = self._threads.earliest(threads)
-        if not any(map(self._threads.conditions, threads)):
-            kind = OTHER
-        return threads, kind, trackers
+        threads, conditional = self._threads.simplest(threads)
+        return threads, kind if conditional else OTHER, trackers
 
     def _followers(self, place: Place) -> list[tuple[int, Place]]:
         """(mask of letters, place after them) wherever a thread goes on."""
-        tracked = self._tracker_arcs(place[2])
-        found: list[tuple[int, Place]] = []
-        for kind, letters in self._kinds.items():
-            targets: dict[int, set[int]] = {}
-            for thread in self._spread(place, kind):
-                for mask, to in self._threads.arcs(thread):
-                    if both := mask & letters:
-                        targets.setdefault(both, set()).update(to)
-                        self._meter.spend(1)
-            cells = split_masks([(mask, mask) for mask in targets])
-            self._meter.spend(len(targets) * len(cells))
-            for cell, members in cells:
-                threads = frozenset[int]().union(*[targets[mask] for mask in members])
-                found.extend(
-                    (both, self._place(threads, kind, trackers))
-                    for other, trackers in tracked
-                    if (both := cell & other)
-                )
-        return found
+        threads = place[0]
+        if not self._threads.simplest(threads)[1]:
+            # What comes next decides nothing, so all kinds are looked at together.
+            cells = self._cells(threads, -1)
+        else:
+            cells = [
+                cell
+                for kind, letters in self._kinds.items()
+                for cell in self._cells(self._spread(place, kind), letters)
+            ]
+        return list(self._places_after(cells, self._tracker_arcs(place[2])))
+
+    def _cells(self, threads: frozenset[int], letters: int) -> list[tuple[int, frozenset[int]]]:
+        """Where threads lead over each of `letters`: (mask of letters, threads after them)."""
+        targets: dict[int, set[int]] = {}
+        for thread in threads:
+            for mask, to in self._threads.arcs(thread):
+                if both := mask & letters:
+                    targets.setdefault(both, set()).update(to)
+                    self._meter.spend(1)
+        cells = split_masks([(mask, mask) for mask in targets])
+        self._meter.spend(len(targets) * len(cells))
+        return [
+            (cell, frozenset[int]().union(*[targets[mask] for mask in members]))
+            for cell, members in cells
+        ]
+
+    def _places_after(
+        self,
+        cells: list[tuple[int, frozenset[int]]],
+        tracked: list[tuple[int, tuple[int, ...]]],
+    ) -> Iterator[tuple[int, Place]]:
+        for cell, threads in cells:
+            conditional = self._threads.simplest(threads)[1]
+            for kind, letters in self._kinds.items() if conditional else ((OTHER, -1),):
+                for other, trackers in tracked:
+                    if both := cell & letters & other:
+                        yield both, self._place(threads, kind, trackers)
 
     def _tracker_arcs(self, trackers: tuple[int, ...]) -> list[tuple[int, tuple[int, ...]]]:
         """How the look-behinds go on: (mask of letters, their states after one of them)."""

@@ -18,7 +18,7 @@ ENTRY = 20
 
 
 class Remembered(Generic[P, V]):
-    """A function of hashable positional arguments that keeps its most recently used results.
+    """A function of hashable arguments that keeps its most recently used results.
 
     A refused pattern is remembered like a result, as it may have taken the most work. Threads may
     compute the same result at once; one of them is kept.
@@ -35,14 +35,15 @@ class Remembered(Generic[P, V]):
         self.hits = self.misses = self.evictions = 0
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> V:
-        assert not kwargs, "arguments are positional"
+        key = (args, *sorted(kwargs.items()))
         with self._lock:
-            entry = self._entries.get(args)
+            entry = self._entries.get(key)
             if entry is not None:
-                self._entries.move_to_end(args)
+                self._entries.move_to_end(key)
                 self.hits += 1
         if entry is None:
             entry = self._compute(*args, **kwargs)
+            self._keep(key, entry)
         found = entry[0]
         if isinstance(found, PatternError):
             raise type(found)(*found.args)
@@ -62,17 +63,18 @@ class Remembered(Generic[P, V]):
             size += self._size(found)
         except PatternError as error:
             found = type(error)(*error.args)
-        entry = found, size
+        return found, size
+
+    def _keep(self, key: tuple[object, ...], entry: tuple[V | PatternError, int]) -> None:
         with self._lock:
             self.misses += 1
-            if args not in self._entries:
-                self._entries[args] = entry
-                self.used += size
+            if key not in self._entries:
+                self._entries[key] = entry
+                self.used += entry[1]
             while self.used > self._capacity and len(self._entries) > 1:
                 _, (_, freed) = self._entries.popitem(last=False)
                 self.used -= freed
                 self.evictions += 1
-        return entry
 
 
 def remembered(

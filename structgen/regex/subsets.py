@@ -31,10 +31,17 @@ class _Subsets:
         self._moves: dict[int, list[tuple[int, frozenset[int]]]] = {}
         self._cells: dict[frozenset[int], list[tuple[int, tuple[int, ...]]]] = {}
         self._numbers: dict[frozenset[int], int] = {}
+        self._known: dict[frozenset[int], int] = {}
         self.found: list[frozenset[int]] = []
         self._number(self._closures[0])
 
     def _number(self, subset: frozenset[int]) -> int:
+        number = self._known.get(subset)
+        if number is None:
+            number = self._known[subset] = self._find(subset)
+        return number
+
+    def _find(self, subset: frozenset[int]) -> int:
         if subset & self._nfa.rests:
             # Whatever follows is accepted: all such sets are one state.
             subset = self._closures[min(self._nfa.rests)]

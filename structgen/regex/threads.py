@@ -26,6 +26,8 @@ class Threads:
         self._duties: list[frozenset[Duty]] = [frozenset()]
         self._numbers: dict[frozenset[Duty], int] = {frozenset(): 0}
         self._arcs: dict[int, list[tuple[int, frozenset[int]]]] = {}
+        self._simplest: dict[frozenset[int], tuple[frozenset[int], bool]] = {}
+        self._conditional = frozenset(nfa.conditional)
         self._size = len(nfa.moves)
 
     def enter(self, state: int, duties: int) -> frozenset[int]:
@@ -54,7 +56,19 @@ class Threads:
             for look, state in self._duties[thread // self._size]
         )
 
-    def earliest(self, threads: frozenset[int]) -> frozenset[int]:
+    def simplest(self, threads: frozenset[int]) -> tuple[frozenset[int], bool]:
+        """The threads without superfluous ones, and whether any of them has conditional moves."""
+        known = self._simplest.get(threads)
+        if known is None:
+            kept = self._earliest(threads)
+            if max(kept, default=0) < self._size:
+                conditional = not self._conditional.isdisjoint(kept)
+            else:
+                conditional = any(thread % self._size in self._conditional for thread in kept)
+            known = self._simplest[threads] = kept, conditional
+        return known
+
+    def _earliest(self, threads: frozenset[int]) -> frozenset[int]:
         """The threads without those that another one makes superfluous."""
         if max(threads, default=0) < self._size:
             return self._rounds.earliest(threads)

@@ -17,7 +17,16 @@ from typing import Protocol
 import numpy as np
 
 from structgen.automata.frames import CHAIN, FLAGS, SCOPE, IntArray
-from structgen.automata.kernels import FULL, T_STATE, UNREACHABLE, Bytes, fewest_tokens
+from structgen.automata.kernels import (
+    A_TOKENS,
+    FULL,
+    T_A,
+    T_STACK,
+    T_STATE,
+    UNREACHABLE,
+    Bytes,
+    fewest_tokens,
+)
 from structgen.tokens import scope_kernels
 from structgen.tokens.automaton import Automaton
 from structgen.tokens.scope_kernels import OTHER, PART
@@ -35,12 +44,17 @@ from structgen.tokens.vocabulary import Vocabulary
 BLANKS = frozenset(b" \n\t\r")
 _BEFORE_PART = re.compile(rb"^[ \n\t\r]|,")
 """Behind a comma and blanks another part begins."""
+_COMMA = re.compile(rb",")
 _CLOSED = re.compile(rb'"\s*,')
 """The same after the end of a string."""
 _OPENS = re.compile(rb"[\[{].*,", re.DOTALL)
 """A scope that begins and goes on with a second part."""
 _CLOSES = re.compile(rb"[\]},]")
 """The end of what may equal an earlier part although it is written differently."""
+
+
+MOST_SCALAR = 64
+"""Tokens that suffice for a number, and for the end of a string that is long enough."""
 
 
 class Scratch(Protocol):
@@ -84,14 +98,13 @@ class Exclusion:
         Raises:
             NoSpace: grow the scratch space and begin again.
         """
-        at: Point | None = point
         for byte in data:
-            at = self._step(at, byte)
-            if at is None:
+            after = self._step(point, byte)
+            if after is None:
                 return None
-        if at is not None and self._plainly_needed(at) >= UNREACHABLE:
-            return None  # the vocabulary cannot finish what was begun
-        return at
+            point = after
+        # The vocabulary may lack the bytes to finish what was begun.
+        return point if self._plainly_needed(point) < UNREACHABLE else None
 
     def _step(self, at: Point, byte: int) -> Point | None:
         automaton, scratch = self._automaton, self._scratch
@@ -221,7 +234,7 @@ class Exclusion:
         Args:
             mask: what the threads alone allow, int32[n_words], changed in place.
 
-        Returns the most tokens needed after any token that runs along a part written before.
+        Returns a bound on the tokens needed after any of the tokens that were looked at.
         """
         lookup = self._automaton.lookup
         for scope in at.scopes:
@@ -232,7 +245,24 @@ class Exclusion:
                     lookup.trie, lookup.same_bytes, _bytes(b"".join(suffixes)), ends, mask
                 )
             self._forbid_ends(scope, mask)
-        return max(self._check(at, mask, most), self._check_along(at, mask, most))
+        more = self._more_tokens(at) if most < 0 else UNREACHABLE
+        worst = self._check(at, mask, most, more)
+        if more < UNREACHABLE:
+            return max(worst, more)
+        return max(worst, self._check_along(at, mask, most))
+
+    def _more_tokens(self, at: Point) -> int:
+        """A quick bound on the tokens to the end along the parts written before.
+
+        A scalar that is like none of these is a label, or a few characters longer than what is
+        needed anyway. For structures there is no such bound: UNREACHABLE.
+        """
+        if any(rest[:1] in (b"{", b"[") for rest in _starts(at.scopes)):
+            return UNREACHABLE
+        rows = self._scratch.threads[at.low : at.high]
+        behind = int(self._scratch.arena[rows[:, T_STACK], A_TOKENS].max(initial=0))
+        labels = self._automaton.program.longest_label
+        return behind + labels + MOST_SCALAR + int(rows[:, T_A].max(initial=0)) * (labels == 0)
 
     def _forbid_ends(self, scope: Scope, mask: IntArray) -> None:
         lookup = self._automaton.lookup
@@ -243,11 +273,11 @@ class Exclusion:
                 rest = _bytes(text[len(scope.text) :])
                 scope_kernels.forbid_ends(lookup.trie, lookup.same_bytes, rest, allowed, mask)
 
-    def _check(self, at: Point, mask: IntArray, most: int) -> int:
+    def _check(self, at: Point, mask: IntArray, most: int, more: int) -> int:
         """Look at the tokens that may hold the end of a part and the beginning of another."""
         worst = 0
         for token_id in _allowed(mask, _matching(self._automaton.vocabulary, self._suspects(at))):
-            worst = max(worst, self._check_token(at, mask, token_id, most))
+            worst = max(worst, self._check_token(at, mask, token_id, most, more))
         return worst
 
     def _suspects(self, at: Point) -> re.Pattern[bytes]:
@@ -257,8 +287,9 @@ class Exclusion:
         if any(b"{" in scope.text and scope.dead is not None for scope in at.scopes):
             return _CLOSES
         states = self._scratch.threads[at.low : at.high, T_STATE].tolist()
-        in_string = at.scopes[-1].text and all(map(self._automaton.is_wide, states))
-        return _CLOSED if in_string else _BEFORE_PART
+        if not at.scopes[-1].text:
+            return _BEFORE_PART
+        return _CLOSED if all(map(self._automaton.is_wide, states)) else _COMMA
 
     def _check_along(self, at: Point, mask: IntArray, most: int) -> int:
         """Look at the tokens that run along a part written before."""
@@ -268,14 +299,22 @@ class Exclusion:
         for scope in at.scopes:
             for rest in scope.repeats():
                 count = scope_kernels.tokens_along(self._automaton.lookup.trie, _bytes(rest), out)
-                for token_id in _allowed(mask, out[:count]):
-                    if token_id not in seen:
+                for token_id in out[:count].tolist():
+                    if token_id not in seen and mask[token_id >> 5] >> (token_id & 31) & 1:
                         seen.add(token_id)
                         worst = max(worst, self._check_token(at, mask, token_id, most))
         return worst
 
-    def _check_token(self, at: Point, mask: IntArray, token_id: int, most: int) -> int:
+    def _check_token(
+        self, at: Point, mask: IntArray, token_id: int, most: int, more: int = UNREACHABLE
+    ) -> int:
+        """Forbid a token that does not fit; else a bound on the tokens needed after it.
+
+        `more`, where it is known, bounds what a part that must differ adds to the plain distance.
+        """
         after = self.run(at, self._automaton.vocabulary.bytes_of(token_id) or b"")
+        if after is not None and more < UNREACHABLE:
+            return self._plainly_needed(after) + more
         needed = UNREACHABLE if after is None else self.needed(after)
         if needed < UNREACHABLE and (most < 0 or needed <= most):
             return needed
@@ -351,16 +390,28 @@ def _bytes(data: bytes) -> Bytes:
     return np.frombuffer(bytearray(data), np.uint8)
 
 
-def _allowed(mask: IntArray, token_ids: IntArray) -> Iterable[int]:
-    return token_ids[(mask[token_ids >> 5] >> (token_ids & 31) & 1) == 1].tolist()
+def _starts(scopes: Scopes) -> Iterable[bytes]:
+    """How the parts begin that may be written, or that could become one written before."""
+    for scope in scopes:
+        yield scope.text
+        if scope.dead is not None and not scope.text:
+            yield from scope.written.texts
+
+
+def _allowed(mask: IntArray, among: IntArray) -> list[int]:
+    """The token ids that two packed masks share."""
+    both = mask & among
+    words = np.flatnonzero(both)
+    bits = np.unpackbits(both[words].view(np.uint8), bitorder="little").reshape(-1, 32)
+    row, bit = np.nonzero(bits)
+    return (words[row] * 32 + bit).tolist()
 
 
 @lru_cache(maxsize=32)
 def _matching(vocabulary: Vocabulary, pattern: re.Pattern[bytes]) -> IntArray:
-    """int32[...]: the tokens in whose bytes a pattern is found."""
-    found: list[int] = []
+    """int32[n_words]: the tokens in whose bytes a pattern is found, packed as in a mask."""
+    found = np.zeros(vocabulary.n_words * 32, np.uint8)
     for token_id in range(vocabulary.width):
         data = vocabulary.bytes_of(token_id)
-        if data and pattern.search(data):
-            found.append(token_id)
-    return np.array(found, np.int32)
+        found[token_id] = bool(data and pattern.search(data))
+    return np.packbits(found, bitorder="little").view(np.int32)

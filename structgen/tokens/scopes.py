@@ -53,8 +53,8 @@ class Written:
     def history(self) -> list[Written]:
         """From the first part on."""
         found: list[Written] = []
-        at: Written | None = self
-        while at is not None and at.before is not None:
+        at = self
+        while at.before is not None:
             found.append(at)
             at = at.before
         return found[::-1]

@@ -24,7 +24,7 @@ COMPILED = [
 with atheris.instrument_imports(include=["structgen"], exclude=COMPILED):
     from tests.fuzz.check import exact_or_refused
 
-from tests.fuzz.grammar import schemas
+from tests.fuzz.grammar import schemas  # noqa: E402
 
 
 @settings(database=None, deadline=None, suppress_health_check=list(HealthCheck))

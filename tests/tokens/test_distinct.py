@@ -163,7 +163,7 @@ def test_random_walks_end_in_time_and_without_repeats(index: int, layout: Any) -
     assert not unenforceable(schema)
     compiled = compile_nodes(schema, WORDS, Options(layout=layout))
     rng = random.Random(index)
-    for more in [*range(0, 12), 25, 40, 60]:
+    for more in [*range(12), 25, 40, 60]:
         session = compiled.session(max_tokens=compiled.min_tokens + more)
         text = b""
         while not session.complete and not session.exhausted:
