@@ -9,6 +9,7 @@ import json
 import math
 import os
 import random
+from dataclasses import replace
 from functools import cache
 from typing import Annotated, Any, Literal, Optional, Union
 
@@ -146,11 +147,21 @@ def _object(draw: st.DrawFn, inner: st.SearchStrategy[Node]) -> Object:
     extra = draw(st.one_of(st.none(), st.none(), inner))
     extras = () if extra is None else (Extra(draw(keys()), extra),)
     required = sum(prop.required for prop in properties)
-    least, most = draw(st.sampled_from([(0, None), (0, None), (0, 0), (1, 1), (2, 2), (0, 1)]))
-    # Counts that can be kept, of keys that need not be told apart.
+    least = draw(st.sampled_from([0, 0, 1, 2]))
+    # Counts that can be kept with all properties too, of keys that need not be told apart.
     least = min(required + least, len(properties) if extra is None else required + 1)
-    most = None if most is None else max(required, least) + most
+    more = draw(st.sampled_from([None, None, 0, 1]))
+    most = None if more is None else max(len(properties), least) + more
     return Object(properties, extras, min_properties=least, max_properties=most)
+
+
+@st.composite
+def counted_objects(draw: st.DrawFn) -> Schema:
+    """Objects that cannot have all of their properties."""
+    node = draw(_object(scalars()))
+    required = sum(prop.required for prop in node.properties)
+    most = max(required, node.min_properties) + draw(st.integers(0, 2))
+    return Schema(replace(node, max_properties=most), {})
 
 
 @cache

@@ -115,9 +115,10 @@ def test_unsupported_keys(key):
     assert caught.value.faults[0].advice.startswith("use str")
 
 
-def test_many_free_keys_cannot_be_demanded():
-    source = Annotated[dict[str, int], Field(min_length=3)]
-    with pytest.raises(UnsupportedSchemaError, match="at least 3 properties with free keys"):
+def test_more_free_keys_than_there_are_cannot_be_demanded():
+    key = Annotated[str, StringConstraints(pattern="^[ab]$")]
+    source = Annotated[dict[key, int], Field(min_length=3)]
+    with pytest.raises(UnsupportedSchemaError, match=r"\$: at least 3 properties are needed"):
         compile(source, BYTES)
 
 
@@ -225,7 +226,7 @@ def test_what_a_callable_discriminator_says_is_checked_afterwards():
 
 @pytest.mark.parametrize("source", [5, len, "Undefined", Literal["\ud800"], {1: 2}])
 def test_sources_that_are_no_schema(source):
-    with pytest.raises(UnsupportedSchemaError, match=r"\$: "):
+    with pytest.raises(UnsupportedSchemaError, match=r"\$(\.obj)?: "):
         compile(source, BYTES)
 
 

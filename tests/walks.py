@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from structgen.automata.assemble import assemble
 from structgen.automata.program import link
 from structgen.options import Options
+from structgen.schema.jsonschema.definitions import Definitions
+from structgen.schema.jsonschema.ways import add_ways
 from structgen.schema.nodes import Schema
 from structgen.tokens.automaton import Automaton, bind
 from structgen.tokens.profiles import ProfileCache
@@ -43,6 +45,9 @@ def compile_nodes(
     schema: Schema, vocabulary: Vocabulary, options: Options | None = None
 ) -> Compiled:
     options = options or Options()
+    definitions = Definitions(nodes=dict(schema.definitions))
+    root = add_ways(definitions, schema.root)
+    schema = replace(schema, root=root, definitions=definitions.nodes)
     program = link(assemble(schema, options), options.limits)
     automaton = bind(program, vocabulary, options.limits)
     return Compiled(

@@ -267,11 +267,13 @@ ZOO: dict[str, Any] = {
     "open float": Annotated[float, Field(gt=-0.1, lt=1e-6)],
     "bool": bool,
     "null": None,
-    "literal texts": Literal["a", "ab", "abc", 'q"', "\n", "é", "\U0001f600", "", "\\", "a/b"],
-    "literal mixed": Literal[1, 12, 123, -1, True, None, "1"],
-    "enum": Mixed,
-    "int enum": Level,
-    "str enum": Team,
+    "literal texts": TypeAdapter(
+        Literal["a", "ab", "abc", 'q"', "\n", "é", "\U0001f600", "", "\\", "a/b"]
+    ),
+    "literal mixed": TypeAdapter(Literal[1, 12, 123, -1, True, None, "1"]),
+    "enum": TypeAdapter(Mixed),
+    "int enum": TypeAdapter(Level),
+    "str enum": TypeAdapter(Team),
     "optional": Optional[Annotated[str, Field(max_length=3)]],
     "union": Union[int, Annotated[str, Field(max_length=4)], bool, list[bool], None],
     "int or float": Union[int, float],

@@ -252,7 +252,8 @@ class _Assembler:
 
     def _different(self, part: Node, needed: int) -> Different:
         """Parts of which so many are needed, one after the other."""
-        return Different(self._sizes.nth_length(part, needed) or 0 if needed > 1 else 0)
+        floor = self._sizes.nth_length(part, needed) if needed > 1 else 0
+        return Different(min(floor or 0, NO_LIMIT))
 
     def _object(self, node: Object) -> Frame:
         slots = [

@@ -20,6 +20,7 @@ from structgen.automata.frames import (
     FLAGS,
     LOOP,
     ROW,
+    SPARE,
     WIDE,
     Frame,
     FrameBuilder,
@@ -55,7 +56,12 @@ def escaped_frame(frame: Frame, moved: Moved) -> Frame:
         callee, first, second = moved(call.callee, call.a, call.b)
         b.add_call(state, replace(call, callee=callee, a=first, b=second))
     common = int(states[0, FLAGS])
-    return b.frame(loop=int(states[0, LOOP]), chars=bool(common & CHARS), wide=bool(common & WIDE))
+    return b.frame(
+        loop=int(states[0, LOOP]),
+        chars=bool(common & CHARS),
+        wide=bool(common & WIDE),
+        slack=frame.slack if common & SPARE else None,
+    )
 
 
 def _row(b: FrameBuilder, state: int, entries: IntArray) -> None:

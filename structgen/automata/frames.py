@@ -31,12 +31,15 @@ NO_LIMIT = 2**30
 
 # Flags of an edge or call. A counted unit is taken by ROOM | COUNT, a counter's end is END.
 ROOM = 1
-"""Only while the room register is above zero."""
+"""Only while the room register holds the units that are taken."""
 COUNT = 2
 """Takes one unit: need and room go down by one."""
 END = 4
 """Only when the need register is zero."""
-FLAG_BITS = 3
+EXTRA = 8
+"""Of an edge: times n, takes n more units of room."""
+MOST_EXTRA = 127
+FLAG_BITS = 10
 
 # Flags of a state.
 ACCEPT = 1
@@ -55,6 +58,8 @@ DIFFERS = 128
 """With SCOPE: what has just returned here is such a part."""
 OPENS = 256
 """With SCOPE: the next byte begins the array or object."""
+SPARE = 512
+"""The room is what may be used beyond the shortest way to an end, whose edges take none."""
 
 Edge: TypeAlias = tuple[int, int, int, int]
 """(first byte, last byte, target state, flags)"""
@@ -101,6 +106,12 @@ class Frame:
     """Content hash, for wide frames only (they are shared between schemas)."""
     max_tokens: int | None = None
     """Tokens after which sessions leave the frame; the automaton itself does not count them."""
+    slack: int = 0
+    """Units of room that one text can take beyond one for each of its bytes."""
+    like: IntArray | None = None
+    """int32[S], of some wide frames: the state that each wide state reads as but for some bytes.
+
+    The digest is that of the frame without the states that stand for another one."""
 
 
 class FrameBuilder:
@@ -168,8 +179,10 @@ class FrameBuilder:
         self._differing.extend(differing)
         self._outside.append(outside)
 
-    def frame(self, *, loop: int = -1, chars: bool = False, wide: bool = False) -> Frame:
-        """The finished frame."""
+    def frame(
+        self, *, loop: int = -1, chars: bool = False, wide: bool = False, slack: int | None = None
+    ) -> Frame:
+        """The finished frame; with `slack`, its room is what goes beyond the shortest way."""
         self._calls.sort(key=lambda item: item[0])
         states = np.full((len(self._chain), 8), -1, np.int32)
         states[:, CHAIN] = self._chain
@@ -180,10 +193,10 @@ class FrameBuilder:
                 states[state, CALL_FROM] = index
             states[state, CALL_TO] = index + 1
         classes, table = self._rows_into(states)
-        self._flags_into(states, CHARS * chars + WIDE * wide)
+        self._flags_into(states, CHARS * chars + WIDE * wide + SPARE * (slack is not None))
         calls = tuple(self._calls)
         digest = _digest(states, table, classes) if wide else ""
-        return Frame(self._name, states, table, classes, calls, digest)
+        return Frame(self._name, states, table, classes, calls, digest, slack=slack or 0)
 
     def _flags_into(self, states: IntArray, common: int) -> None:
         states[:, FLAGS] = common

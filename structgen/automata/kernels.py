@@ -40,6 +40,7 @@ from structgen.automata.frames import (
     COUNT,
     DIFFERS,
     END,
+    EXTRA,
     FLAG_BITS,
     FLAGS,
     LABEL,
@@ -159,12 +160,13 @@ def step(program: ProgramArrays, state: int, a: int, b: int, byte: int) -> tuple
         return -1, a, b
     flags = entry & FLAG_MASK
     if flags:
-        if (flags & ROOM and b == 0) or (flags & END and a > 0):
+        units = 1 + long(flags // EXTRA)
+        if (flags & ROOM and b < units) or (flags & END and a > 0):
             return -1, a, b
         if flags & COUNT:
             a = max(a - 1, 0)
             if b != NO_LIMIT:
-                b -= 1
+                b -= units
     return long(entry >> FLAG_BITS), a, b
 
 

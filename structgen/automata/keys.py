@@ -6,23 +6,21 @@ import json
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache
-from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from structgen.automata.frames import (
     CHAIN,
     END,
     FLAG_BITS,
+    FLAGS,
     ROW,
+    WIDE,
     Frame,
     FrameBuilder,
     IntArray,
 )
 from structgen.automata.strings import canonical_characters
-
-Bools: TypeAlias = npt.NDArray[np.bool_]
 
 START = 1
 """The state behind the opening quote; it reads what `INSIDE` does, and nothing leads back to it."""
@@ -37,19 +35,22 @@ def other_key_frame(names: Iterable[str]) -> Frame:
     A state for each beginning of a name reads what the state of any key at the same place reads,
     except that the bytes of names lead to the states of longer beginnings, or nowhere.
     """
-    base = _any_key()
-    like, splits = _trie(
+    base, moves = _any_key(), _moves()
+    stands_for, splits = _trie(
         sorted(json.dumps(name, ensure_ascii=False).encode()[1:] for name in names)
     )
-    # Beginning i is state `states[i]`: the first one is START, the others stand behind the base.
-    states = np.array([START, *range(len(base.states), len(base.states) + len(like) - 1)], np.int32)
-    at, bytes_, to = splits.T
-    classes, sample = _split_classes(base, bytes_)
-    has_row = np.concatenate([base.states[:, ROW] >= 0, np.ones(len(like) - 1, np.bool_)])
-    table = np.concatenate([_moves(), _moves()[like[1:]]])[:, sample]
-    flags = table[states[at], classes[bytes_]] & FLAG_MASK
-    table[states[at], classes[bytes_]] = np.where(to < 0, -1, states[to] << FLAG_BITS | flags)
-    return _with_rows(base, has_row, table[has_row], classes)
+    # Beginning i is state `numbers[i]`: the first is START, the others stand behind the base.
+    n_base = len(base.states)
+    numbers = [START, *range(n_base, n_base + len(stands_for) - 1)]
+    classes, sample = _split_classes({byte for _, byte, _ in splits})
+    likes = np.array([*range(n_base), *stands_for[1:]], np.int32)
+    table = moves[:, sample][likes]
+    at = np.array([numbers[source] for source, _, _ in splits])
+    columns = np.array([classes[byte] for _, byte, _ in splits])
+    to = np.array([numbers[target] if target >= 0 else -1 for _, _, target in splits], np.int32)
+    entries = to << FLAG_BITS | table[at, columns] & FLAG_MASK
+    table[at, columns] = np.where(to < 0, -1, entries)
+    return _with_rows(base, likes, table, bytes(classes))
 
 
 @cache
@@ -63,7 +64,7 @@ def _any_key() -> Frame:
     canonical_characters(b, inside)
     for edge in b.edges_of(inside):
         b.edge(start, *edge)
-    return b.frame(loop=inside, chars=True)
+    return b.frame(loop=inside, chars=True, wide=True)
 
 
 @cache
@@ -79,38 +80,60 @@ def _moves() -> IntArray:
     return moves
 
 
-def _trie(texts: Iterable[bytes]) -> tuple[IntArray, IntArray]:
-    """The beginnings of `texts`: like which state of any key each stands, and how they go on.
+def _trie(texts: Iterable[bytes]) -> tuple[list[int], list[tuple[int, int, int]]]:
+    """The beginnings of `texts`: which state of any key each stands for, and how they go on.
 
-    Returns:
-        int32[B], and int32[M, 3]: (beginning, byte, longer beginning or -1 for a whole text).
+    The second are (beginning, byte, longer beginning or -1 for a whole text).
     """
-    moves = _moves()
-    like = [INSIDE]
+    moves = _targets()
+    stands_for = [INSIDE]
     longer: dict[tuple[int, int], int] = {}
     for text in texts:
         at = 0
         for byte in text[:-1]:
-            to = longer.setdefault((at, byte), len(like))
-            if to == len(like):
-                like.append(int(moves[like[at], byte]) >> FLAG_BITS)
+            to = longer.setdefault((at, byte), len(stands_for))
+            if to == len(stands_for):
+                stands_for.append(moves[stands_for[at]][byte])
             at = to
         longer[at, text[-1]] = -1
-    splits = [(at, byte, to) for (at, byte), to in longer.items()]
-    return np.array(like, np.int32), np.array(splits, np.int32).reshape(-1, 3)
+    return stands_for, [(at, byte, to) for (at, byte), to in longer.items()]
 
 
-def _split_classes(base: Frame, bytes_: IntArray) -> tuple[IntArray, IntArray]:
-    """Byte classes in which each of `bytes_` is alone: the class of each byte, a byte of each."""
-    groups = base.classes.astype(np.int32)
-    groups[bytes_] = 256 + bytes_
-    _, sample, classes = np.unique(groups, return_index=True, return_inverse=True)
-    return classes.astype(np.int32), sample.astype(np.int32)
+@cache
+def _targets() -> list[list[int]]:
+    """The state after each byte in each state of any key, negative where there is none."""
+    return (_moves() >> FLAG_BITS).tolist()
 
 
-def _with_rows(base: Frame, has_row: Bools, table: IntArray, classes: IntArray) -> Frame:
-    """The base frame with further states, and a row of `table` for each that has one."""
-    states = np.repeat(base.states[START : START + 1], len(has_row), axis=0)
-    states[: len(base.states)] = base.states
-    states[has_row, ROW] = np.arange(len(table)) * table.shape[1]
-    return replace(base, states=states, table=table.ravel(), classes=classes.astype(np.uint8))
+def _split_classes(alone: Iterable[int]) -> tuple[list[int], list[int]]:
+    """Byte classes in which each byte of `alone` is alone: the class of each byte, one of each."""
+    classes: list[int] = _any_key().classes.tolist()
+    members: dict[int, list[int]] = {}
+    for byte, found in enumerate(classes):
+        members.setdefault(found, []).append(byte)
+    sample = [members[number][0] for number in range(len(members))]
+    for byte in alone:
+        together = members[classes[byte]]
+        if len(together) > 1:
+            together.remove(byte)
+            sample[classes[byte]] = together[0]
+            classes[byte] = len(sample)
+            sample.append(byte)
+            members[classes[byte]] = [byte]
+    return classes, sample
+
+
+def _with_rows(base: Frame, likes: IntArray, table: IntArray, classes: bytes) -> Frame:
+    """The base frame with further states that stand for `likes`, and their rows of `table`."""
+    n_base = len(base.states)
+    states = base.states[np.where(np.arange(len(likes)) < n_base, likes, START)]
+    has_row = states[:, ROW] >= 0
+    states[has_row, ROW] = np.arange(np.count_nonzero(has_row)) * table.shape[1]
+    # What begins a key, or is in the middle of a character, reads too little to be kept apart.
+    states[0, FLAGS] &= ~WIDE
+    states[n_base:][likes[n_base:] != INSIDE, FLAGS] &= ~WIDE
+    likes[START] = INSIDE
+    rows = table[has_row].ravel()
+    return replace(
+        base, states=states, table=rows, classes=np.frombuffer(classes, np.uint8), like=likes
+    )

@@ -6,8 +6,10 @@
 from __future__ import annotations
 
 from collections import deque
-from functools import lru_cache
-from typing import NamedTuple
+from functools import cache, lru_cache
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
 
 from structgen.automata.frames import (
     ACCEPT,
@@ -21,8 +23,8 @@ from structgen.automata.frames import (
 )
 
 MOST_DIGITS = 15
-DIGITS = b"0123456789"
-MINUS, POINT, ZERO = 0x2D, 0x2E, 0x30
+MINUS, POINT, ZERO, ONE = 0x2D, 0x2E, 0x30, 0x31
+NUMERALS = np.frombuffer(b"-.0123456789", np.uint8)
 
 
 class Spelling(NamedTuple):
@@ -36,40 +38,59 @@ class Spelling(NamedTuple):
     may_end: bool = False
 
 
+_Edges: TypeAlias = dict[tuple[int, Spelling], list[tuple[int, int, tuple[int, Spelling]]]]
+
+
 @lru_cache(maxsize=256)
 def plain_number_frame(frame: Frame) -> Frame | None:
     """Those texts of a number's frame that are in the one spelling; None if there are none."""
-    edges: dict[tuple[int, Spelling], list[tuple[int, tuple[int, Spelling]]]] = {}
+    edges: _Edges = {}
     start: tuple[int, Spelling] = (0, Spelling())
     pending = deque([start])
+    moves = [_moves(frame, state) for state in range(len(frame.states))]
     while pending:
         at = pending.popleft()
         if at in edges:
             continue
         state, spelling = at
         edges[at] = []
-        for byte in (*DIGITS, MINUS, POINT):
-            to, after = _move(frame, state, byte), _read(spelling, byte)
-            if to >= 0 and after is not None:
-                edges[at].append((byte, (to, after)))
+        for first, last, to in moves[state]:
+            after = _read(spelling, first)
+            if after is not None:
+                edges[at].append((first, last, (to, after)))
                 pending.append((to, after))
     accepting = {at for at in edges if at[1].may_end and frame.states[at[0], FLAGS] & ACCEPT}
     return _frame(start, edges, accepting)
 
 
-def _move(frame: Frame, state: int, byte: int) -> int:
-    """The state after a byte of a frame without calls and counters, or -1."""
-    columns = frame.states[state]
+def _moves(frame: Frame, state: int) -> list[tuple[int, int, int]]:
+    """(first byte, last byte, state after them) of a frame without calls and counters.
+
+    Zero is on its own: to the spelling, all other digits are alike.
+    """
+    columns: list[int] = frame.states[state].tolist()
     if columns[CHAIN] >= 0:
-        return state + 1 if columns[CHAIN] == byte else -1
+        return [(columns[CHAIN], columns[CHAIN], state + 1)]
     if columns[ROW] < 0:
-        return -1
-    entry = int(frame.table[columns[ROW] + int(frame.classes[columns[CLASSES] + byte])])
-    return entry >> FLAG_BITS if entry >= 0 else -1
+        return []
+    classes = frame.classes[columns[CLASSES] :][NUMERALS].astype(np.int32)
+    entries: list[int] = frame.table[columns[ROW] + classes].tolist()
+    found: list[tuple[int, int, int]] = []
+    for byte, entry in zip(NUMERALS.tolist(), entries, strict=True):
+        to = entry >> FLAG_BITS
+        if found and found[-1] == (found[-1][0], byte - 1, to) and byte > ONE:
+            found[-1] = (found[-1][0], byte, to)
+        elif entry >= 0:
+            found.append((byte, byte, to))
+    return found
 
 
+@cache
 def _read(at: Spelling, byte: int) -> Spelling | None:
-    """The spelling after one more character, None where it is not the one spelling."""
+    """The spelling after one more character, None where it is not the one spelling.
+
+    Any digit but zero may stand for all of them.
+    """
     if byte == MINUS:
         return Spelling("sign", 0, True) if at.place == "start" else None
     if byte == POINT:
@@ -86,13 +107,13 @@ def _read(at: Spelling, byte: int) -> Spelling | None:
 
 def _frame(
     start: tuple[int, Spelling],
-    edges: dict[tuple[int, Spelling], list[tuple[int, tuple[int, Spelling]]]],
+    edges: _Edges,
     accepting: set[tuple[int, Spelling]],
 ) -> Frame | None:
     """The automaton without states from which nothing can be finished."""
     sources: dict[tuple[int, Spelling], list[tuple[int, Spelling]]] = {}
     for at, outgoing in edges.items():
-        for _, to in outgoing:
+        for _, _, to in outgoing:
             sources.setdefault(to, []).append(at)
     live, pending = set(accepting), list(accepting)
     while pending:
@@ -108,7 +129,7 @@ def _frame(
         if at in live and at != start:
             numbers[at] = b.state(accept=at in accepting)
     for at, number in numbers.items():
-        for byte, to in edges[at]:
+        for first, last, to in edges[at]:
             if to in numbers:
-                b.edge(number, byte, byte, numbers[to])
+                b.edge(number, first, last, numbers[to])
     return b.frame()

@@ -47,6 +47,9 @@ ProgramArrays: TypeAlias = tuple[
     npt.NDArray[np.int64],
 ]
 
+MOST_STATES = 2 ** (31 - FLAG_BITS)
+"""Entries of the table are int32."""
+
 FINAL_STATE = 0
 ROOT_STATE = 1
 RETURN_STATE = 2
@@ -127,10 +130,10 @@ def link(assembly: Assembly, limits: Limits) -> Program:
     frames = tuple(by_key.values())
     sizes = [len(frame.states) for frame in frames]
     bases = [0, *np.cumsum(sizes).tolist()]
-    if bases[-1] > limits.max_states:
+    if bases[-1] > min(limits.max_states, MOST_STATES):
         raise LimitError(
             f"the schema needs {bases[-1]} automaton states, more than Limits.max_states="
-            f"{limits.max_states}; split it, or raise the limit"
+            f"{limits.max_states} (at most {MOST_STATES}); split it, or raise the limit"
         )
     base_of = dict(zip(by_key, bases, strict=False))
     return Program(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import assert_never
 
+from structgen.deadline import check_deadline
 from structgen.regex import Dfa, distances, finite_size
 from structgen.regex.dfa import mask_set
 from structgen.schema.grid import FRACTION_DIGITS, decimal_text
@@ -43,6 +44,9 @@ class Sizes:
 
     def __init__(self, definitions: Mapping[str, Node]) -> None:
         self._definitions = definitions
+        self._known: dict[tuple[str, int], int | None] = {}
+        self._cuts = 0
+        """How often a definition was asked about inside of itself."""
 
     def nth_length(self, node: Node, n: int) -> int | None:
         """Bytes within which at least `n` different texts of a node lie; None if not known.
@@ -56,9 +60,7 @@ class Sizes:
             case Never() | Choice() | Verbatim() | Raw() | Parts():
                 return None
             case Ref():
-                if node.name in refs:
-                    return None
-                return self._nth(self._definitions[node.name], n, refs | {node.name})
+                return self._definition(node.name, n, refs)
             case Union():
                 return _least(self._nth(option, n, refs) for option in node.options)
             case Labels():
@@ -86,6 +88,19 @@ class Sizes:
                 return self._object(node, n, refs)
             case _:
                 assert_never(node)
+
+    def _definition(self, name: str, n: int, refs: frozenset[str]) -> int | None:
+        if name in refs:
+            self._cuts += 1
+            return None
+        if (name, n) in self._known:
+            return self._known[name, n]
+        check_deadline()
+        before = self._cuts
+        found = self._nth(self._definitions[name], n, refs | {name})
+        if found is not None or self._cuts == before:
+            self._known[name, n] = found
+        return found
 
     def _array(self, node: Array, n: int, refs: frozenset[str]) -> int | None:
         least = max(node.min_items, 1 if n > 1 else 0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from structgen.regex import (
     Dfa,
     PatternTooLarge,
@@ -16,6 +18,7 @@ from structgen.regex import (
     remembered,
     search,
 )
+from structgen.schema.known import known_dfa
 from structgen.schema.nodes import Pattern, String
 
 MOST_STEPS = 1_000_000
@@ -37,9 +40,26 @@ def pattern_dfa(pattern: Pattern) -> Dfa:
 @remembered(dfa_size, capacity=1_000_000)
 def content_dfa(patterns: tuple[Pattern, ...], excluded: tuple[str, ...]) -> Dfa:
     """Texts that agree with all of `patterns` and are none of `excluded`."""
-    parts = [pattern_dfa(pattern) for pattern in patterns]
+    parts = list(_parts(patterns))
     if excluded:
         parts.append(complement(literals(excluded)))
+    return _all_of(parts)
+
+
+def worked_out(patterns: tuple[Pattern, ...]) -> Dfa:
+    """Texts that agree with all of `patterns`, even where that is known from a file."""
+    return _all_of([pattern_dfa(pattern) for pattern in patterns])
+
+
+def _parts(patterns: tuple[Pattern, ...]) -> Iterator[Dfa]:
+    """The automata of all patterns; those of a format are one."""
+    while patterns:
+        dfa, length = known_dfa(patterns) or (pattern_dfa(patterns[0]), 1)
+        yield dfa
+        patterns = patterns[length:]
+
+
+def _all_of(parts: list[Dfa]) -> Dfa:
     dfa, *others = parts
     for other in others:
         dfa = intersect(dfa, other)

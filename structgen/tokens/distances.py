@@ -21,7 +21,9 @@ from structgen.automata.frames import (
     FLAGS,
     LABEL,
     LOOP,
+    ROOM,
     ROW,
+    SPARE,
     IntArray,
 )
 from structgen.automata.kernels import (
@@ -159,10 +161,11 @@ def _best_of_row(
     states, table = program[0], program[1]
     trie, first, second = vocabulary
     best, height = UNREACHABLE, 0
+    spare = states[state, FLAGS] & SPARE != 0  # there may be no room but for the shortest way
     for index in range(n_classes):
         entry = table[states[state, ROW] + index]
         flags = entry & FLAG_MASK
-        if entry < 0 or (flags & END and layer > 0):
+        if entry < 0 or (flags & END and layer > 0) or (spare and flags & ROOM):
             continue
         after = 0 if flags & COUNT else layer
         to = long(entry >> FLAG_BITS)

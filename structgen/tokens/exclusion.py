@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
@@ -410,8 +411,9 @@ def _allowed(mask: IntArray, among: IntArray) -> list[int]:
 @lru_cache(maxsize=32)
 def _matching(vocabulary: Vocabulary, pattern: re.Pattern[bytes]) -> IntArray:
     """int32[n_words]: the tokens in whose bytes a pattern is found, packed as in a mask."""
-    found = np.zeros(vocabulary.n_words * 32, np.uint8)
-    for token_id in range(vocabulary.width):
-        data = vocabulary.bytes_of(token_id)
-        found[token_id] = bool(data and pattern.search(data))
-    return np.packbits(found, bitorder="little").view(np.int32)
+    found = bytearray(vocabulary.n_words * 32)
+    text, search = vocabulary.blob.tobytes(), pattern.search
+    for token_id, (start, end) in enumerate(pairwise(vocabulary.starts.tolist())):
+        if start < end and search(text[start:end]):
+            found[token_id] = 1
+    return np.packbits(np.frombuffer(found, np.uint8), bitorder="little").view(np.int32)

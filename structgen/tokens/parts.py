@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from structgen.automata.kernels import UNREACHABLE
 from structgen.automata.program import Program
 from structgen.tokens.session import Session
-from structgen.tokens.states import State, Thread
+from structgen.tokens.states import State
 from structgen.tokens.tables import TableSource
 from structgen.tokens.vocabulary import Vocabulary
 
@@ -67,13 +67,6 @@ class PartSession(Session):
         super().rollback(n_tokens)
         self._entered = [-1 if at > self.n_tokens else at for at in self._entered]
 
-    def fork(self) -> PartSession:
-        twin = PartSession.__new__(PartSession)
-        for name in (*Session.__slots__, *PartSession.__slots__):
-            value = getattr(self, name)
-            setattr(twin, name, value.copy() if isinstance(value, list) else value)
-        return twin
-
     def _leave_parts(self) -> None:
         for index, part in enumerate(self._parts):
             if not any(part.holds(thread[0]) for thread in self._state.threads):
@@ -88,7 +81,7 @@ class PartSession(Session):
         outside = tuple(thread for thread in state.threads if not part.holds(thread[0]))
         if not outside:
             return
-        after = _narrowed(state, outside)
+        after = state.table.narrowed(state, outside)
         if self._can_finish(after):
             self._state = after
 
@@ -97,10 +90,3 @@ class PartSession(Session):
         if self._max_tokens is None:
             return needed < UNREACHABLE
         return needed <= self._max_tokens - self.n_tokens
-
-
-def _narrowed(state: State, threads: tuple[Thread, ...]) -> State:
-    """The state with only these of its threads."""
-    table = state.table
-    with table._lock:  # pyright: ignore[reportPrivateUsage]  # of the same package
-        return table._intern(threads, state.scopes)  # pyright: ignore[reportPrivateUsage]

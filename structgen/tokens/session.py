@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import SupportsIndex, cast
+from typing import Self, SupportsIndex, cast
 
 import numpy as np
 
@@ -154,16 +154,13 @@ class Session:
             return IllegalTokenError(token_id, "the token budget is used up")
         return IllegalTokenError(token_id, f"{data!r} does not fit the schema or the token budget")
 
-    def fork(self) -> Session:
+    def fork(self) -> Self:
         """An independent session at the same position."""
-        twin = Session.__new__(Session)
-        twin._source = self._source
-        twin._vocabulary = self._vocabulary
-        twin._max_tokens = self._max_tokens
-        twin._trail = self._trail.copy()
-        twin._taken = self._taken.copy()
-        twin._state = self._state
-        twin._ended = self._ended
+        twin = type(self).__new__(type(self))
+        for owner in type(self).__mro__:
+            for name in getattr(owner, "__slots__", ()):
+                value = getattr(self, name)
+                setattr(twin, name, value.copy() if isinstance(value, list) else value)
         return twin
 
     def rollback(self, n_tokens: int) -> None:

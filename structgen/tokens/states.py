@@ -32,7 +32,7 @@ from structgen.automata.kernels import (
 from structgen.automata.program import FINAL_STATE, RETURN_STATE, ROOT_STATE
 from structgen.errors import LimitError
 from structgen.options import Limits
-from structgen.tokens import walks
+from structgen.tokens import scope_kernels, walks
 from structgen.tokens.automaton import Automaton
 from structgen.tokens.exclusion import Exclusion, NoSpace, Point
 from structgen.tokens.profiles import ProfileCache
@@ -120,6 +120,18 @@ class StateTable:
             places = self._adopt_stacks(state.table, [thread[T_STACK] for thread in state.threads])
             moved = {(s, a, b, places[stack]) for s, a, b, stack in state.threads}
             return self._intern(tuple(sorted(moved)), state.scopes)
+
+    def narrowed(self, state: State, threads: tuple[Thread, ...]) -> State:
+        """The state with only these of its threads."""
+        with self._lock:
+            scopes = state.scopes
+            if scopes:
+                n_threads = self._load(threads)
+                depth = scope_kernels.deepest_path(
+                    self.automaton.arrays, self.arena, self.threads, 0, n_threads
+                )
+                scopes = scopes[: int(depth).bit_length() - 1]
+            return self._intern(threads, scopes)
 
     def mask(self, state: State) -> IntArray:
         """int32[n_words], read-only: the tokens that `state` allows, the end token included."""
@@ -276,20 +288,39 @@ class StateTable:
     def _add_wide(self, thread: Thread, mask: IntArray, most: int) -> int:
         """Inner mask of a wide frame, then a walk from its exits in the return state."""
         state, need, room, stack = thread
-        profile = self._profiles.get(self.automaton, state)
-        base = state - self.automaton.program.frame_of(state)[1]
+        frame, local = self.automaton.program.frame_of(state)
+        like = local if frame.like is None else int(frame.like[local])
+        base = state - local
+        profile = self._profiles.get(self.automaton, base + like)
         behind = int(self.arena[stack, A_TOKENS])
         row, worst = self._profiles.row(self.automaton, profile, base, need, room, -1)
         if 0 <= most < worst + behind:
             within = max(most - behind, 0)
             row, worst = self._profiles.row(self.automaton, profile, base, need, room, within)
+        exits = profile.exits_within(need, room)
+        worst += behind
+        if like != local:
+            bytes_ = self.automaton.unlike(state, base + like)
+            row = row & ~self._profiles.beginning_with(self.automaton, bytes_)
+            exits = exits[~np.isin(self.automaton.first_bytes(exits), bytes_)]
+            worst = max(worst, self._add_unlike(thread, bytes_, mask, most))
         if most < 0 or most > behind:
             np.bitwise_or(mask, row, out=mask)
-        exits = profile.exits_within(need, room)
         if not len(exits):
-            return worst + behind
+            return worst
         after = (RETURN_STATE, 0, 0, stack)
-        return max(worst + behind, self._walk((after,), exits, mask, most, closed=False))
+        return max(worst, self._walk((after,), exits, mask, most, closed=False))
+
+    def _add_unlike(self, thread: Thread, bytes_: IntArray, mask: IntArray, most: int) -> int:
+        """The tokens that begin with one of `bytes_`, by which a wide state leads elsewhere."""
+        state, need, room, stack = thread
+        worst = 0
+        for byte in bytes_.tolist():
+            root = self.automaton.lookup.first[byte : byte + 1]
+            after, a, b = self.automaton.program.step(state, need, room, byte)
+            if after >= 0 and root[0] >= 0:
+                worst = max(worst, self._walk(((after, a, b, stack),), root, mask, most))
+        return worst
 
     def _walk(
         self,
@@ -321,7 +352,7 @@ class StateTable:
     def _cut(self, state: int, room: int) -> int:
         if room == NO_LIMIT or self.automaton.program.states[state, LOOP] < 0:
             return room
-        return min(room, self._room_cap)
+        return min(room, self._room_cap + self.automaton.program.frame_of(state)[0].slack)
 
     def _intern_result(self, low: int, high: int, used: int, scopes: Scopes) -> State:
         """The state of the scratch threads [low, high), whose new stacks become permanent."""

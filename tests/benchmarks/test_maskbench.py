@@ -111,8 +111,8 @@ def forget_contents() -> None:
     """Forget all that depends on the content of some schema, in every module."""
     forget_schemas()
     for name, module in list(sys.modules.items()):
-        if not name.startswith("structgen.") or name == "structgen.tokens.automaton":
-            continue
+        if not name.startswith("structgen.") or name.startswith("structgen.tokens."):
+            continue  # what is kept there belongs to vocabularies
         for value in list(vars(module).values()):
             bounded = getattr(value, "cache_parameters", dict)().get("maxsize")
             if isinstance(value, Remembered) or bounded is not None:

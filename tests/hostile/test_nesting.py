@@ -147,18 +147,7 @@ CHAINS: dict[str, Callable[[], Any]] = {
 }  # fmt: skip
 
 
-EXPONENTIAL = pytest.mark.xfail(
-    reason="whether a definition is empty is asked once for each way that leads to it", run=False
-)
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=[EXPONENTIAL] * (name in ("two items", "two properties")))
-        for name in CHAINS
-    ],
-)
+@pytest.mark.parametrize("name", CHAINS)
 def test_long_chains(name):
     assert_ends(CHAINS[name]())
 

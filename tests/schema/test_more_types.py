@@ -220,7 +220,8 @@ if importlib.util.find_spec("email_validator"):
 
 @functools.cache
 def compiled(name: str) -> Any:
-    return compile(TABLE[name][0], BYTES, layout="compact")
+    # As an adapter, because a bare enum is written as plain text.
+    return compile(TypeAdapter(TABLE[name][0]), BYTES, layout="compact")
 
 
 def writes(name: str, text: str, *, whole: bool = True) -> bool:

@@ -71,9 +71,10 @@ def _set(world: World, depth: int, inner: Inner) -> Shape:
     item = inner(world, depth - 1)
     item = item if item.hashable else scalars.hashable(world.rng)
     kind: Any = world.rng.choice([set, frozenset])
-    low = world.rng.randint(0, 1)
+    # In a set every value has one spelling, and Pydantic's is another one for some numbers.
+    low, high = (world.rng.randint(0, 1), 3) if item.spelled_once else (0, 0)
     annotated = A[kind[item.type], F(min_length=low, max_length=3)] if low else kind[item.type]
-    return Shape(annotated, lambda rng, d: _some(rng, item, d, low, 3), kind is frozenset)
+    return Shape(annotated, lambda rng, d: _some(rng, item, d, low, high), kind is frozenset)
 
 
 def _set_of_choices(world: World, depth: int, inner: Inner) -> Shape:

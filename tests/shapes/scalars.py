@@ -234,11 +234,15 @@ OTHERS = [
     plain(p.Base64UrlBytes, lambda rng: base64.urlsafe_b64encode(rng.randbytes(5))),
     plain(p.Base64Str, lambda rng: base64.b64encode(v.repeated(rng, 'a~?"\n', 0, 5).encode())),
     plain(A[p.SecretStr, REVEALED], v.text),
-    replace(plain(A[p.Secret[int], REVEALED], v.whole), numeric=True),
+    replace(plain(A[p.Secret[int], REVEALED], v.whole), numeric=True, spelled_once=False),
     plain(A[p.SecretStr, F(min_length=1, max_length=2), REVEALED], one_of(["a", "é\n"])),
     plain(pathlib.Path, one_of(["a/b", "é", "/"])),
     plain(pathlib.PurePosixPath, one_of(["a/b", "."])),
-    replace(plain(p.ByteSize, lambda rng: rng.choice([0, rng.randrange(10**15)])), numeric=True),
+    replace(
+        plain(p.ByteSize, lambda rng: rng.choice([0, rng.randrange(10**15)])),
+        numeric=True,
+        spelled_once=False,
+    ),
     plain(re.Pattern, one_of(["a+", "^(?:a|b)*[a-z]$", r"\d"])),
 ]
 CHOICES = [
@@ -264,7 +268,7 @@ def scalar(rng: Random) -> Shape:
     if kind < 3:
         return rng.choice(TEXTS)(rng)
     if kind < 6:
-        return replace(rng.choice(NUMBERS)(rng), numeric=True)
+        return replace(rng.choice(NUMBERS)(rng), numeric=True, spelled_once=False)
     return rng.choice([DATES, ADDRESSES, OTHERS, [*CHOICES, *ANYTHING]][kind - 6])
 
 

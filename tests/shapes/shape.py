@@ -24,13 +24,15 @@ class Shape:
     """Whether it may be the key of a dict."""
     choices: tuple[Any, ...] = ()
     """All values, where they are few."""
+    spelled_once: bool = False
+    """Whether equal values are equal texts, as in a set."""
     numeric: bool = False
     """Whether it holds numbers, which another numeric option of a union might take for its own."""
 
 
 def plain(type_: Any, values: Values, *, key: bool = False) -> Shape:
     """A hashable scalar."""
-    return Shape(type_, lambda rng, _: values(rng), hashable=True, key=key)
+    return Shape(type_, lambda rng, _: values(rng), hashable=True, key=key, spelled_once=True)
 
 
 def choice(type_: Any, values: tuple[Any, ...], *, key: bool = False) -> Shape:

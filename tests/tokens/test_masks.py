@@ -129,6 +129,15 @@ def test_token_masks_along_random_values(schema, options, seed):
     check_along_value(schema, random_vocabulary(rng), options, rng)
 
 
+@examples(20)
+@given(strategies.counted_objects(), SEEDS)
+def test_token_masks_of_objects_that_hold_few_properties(schema, seed):
+    rng = random.Random(seed)
+    vocabulary = random_vocabulary(rng)
+    check_random_walk(schema, vocabulary, Options(), rng)
+    check_along_value(schema, vocabulary, Options(), rng)
+
+
 @examples(25)
 @given(strategies.models(), strategies.layouts(), SEEDS)
 def test_token_masks_of_pydantic_models(model, options, seed):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from structgen.deadline import check_deadline
 from structgen.errors import Fault, LimitError
 from structgen.schema.jsonschema.walk import references
 from structgen.schema.nodes import Never, Node, Ref, Union
@@ -66,8 +67,9 @@ class Definitions:
         """Count nodes that were made.
 
         Raises:
-            LimitError: there are too many of them.
+            LimitError: there are too many of them, or it takes too long.
         """
+        check_deadline()
         self._work += n
         if self._work > MOST_NODES:
             raise LimitError(
@@ -87,6 +89,8 @@ class Definitions:
         Raises:
             InProgress: it is just being made.
         """
+        if isinstance(node, Ref):
+            check_deadline()
         while isinstance(node, Ref):
             if node.name not in self.nodes:
                 self._force(node.name)

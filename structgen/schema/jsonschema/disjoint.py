@@ -121,24 +121,31 @@ def _disjoint_objects(
     return False
 
 
-def is_empty(definitions: Definitions, node: Node, seen: frozenset[str] = frozenset()) -> bool:
-    """Whether a node certainly has no value; a recursive part counts as one that has."""
+def is_empty(definitions: Definitions, node: Node, known: dict[str, bool] | None = None) -> bool:
+    """Whether a node certainly has no value; a recursive part counts as one that has.
+
+    Args:
+        known: the answers so far, by the name of the definition. What a definition says of itself
+            meanwhile is False, so that True is certain wherever it was found.
+    """
+    known = {} if known is None else known
     match node:
         case Never():
             return True
         case Ref():
-            if node.name in seen:
-                return False
-            return is_empty(definitions, definitions.resolve(node), seen | {node.name})
+            if node.name not in known:
+                known[node.name] = False
+                known[node.name] = is_empty(definitions, definitions.resolve(node), known)
+            return known[node.name]
         case Union():
-            return all(is_empty(definitions, option, seen) for option in node.options)
+            return all(is_empty(definitions, option, known) for option in node.options)
         case String():
             return is_impossible(node)
         case Array():
             certain = range(min(node.min_items, len(node.prefix) + 1))
-            return any(is_empty(definitions, item_at(node, i), seen) for i in certain)
+            return any(is_empty(definitions, item_at(node, i), known) for i in certain)
         case Object():
             needed = (part.node for part in node.properties if part.required)
-            return any(is_empty(definitions, part, seen) for part in needed)
+            return any(is_empty(definitions, part, known) for part in needed)
         case _:
             return False

@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import partial
 
 from structgen.schema import nodes
-from structgen.schema.jsonschema.admits import admits_label, extras_for
+from structgen.schema.jsonschema.admits import admits_label, extras_for, fits_string
 from structgen.schema.jsonschema.arrays import meet_arrays
 from structgen.schema.jsonschema.build import make_object, make_string
 from structgen.schema.jsonschema.definitions import Definitions, Unrepresentable
-from structgen.schema.jsonschema.kinds import PARTS, kinds
+from structgen.schema.jsonschema.kinds import PARTS, STRING, kinds, label_value, of_kinds
 from structgen.schema.jsonschema.languages import is_impossible
 from structgen.schema.jsonschema.numbers import NUMERIC, meet_numbers
 from structgen.schema.nodes import (
@@ -95,10 +95,16 @@ def _meet_labels(a: Labels, b: Labels) -> Node:
 
 def _filter(definitions: Definitions, choices: Labels, other: Node) -> Node:
     declared = choices.declared or choices.texts
-    if isinstance(other, String) and other == String():
-        kept = [text for text in declared if text[0] == 0x22]  # a quotation mark
-    else:
-        kept = [text for text in declared if admits_label(definitions, other, text)]
+    texts = of_kinds(definitions, other, STRING)
+    strings = [part for part in texts if isinstance(part, String)]
+    plain = len(strings) == len(texts)
+
+    def is_kept(text: bytes) -> bool:
+        if plain and text[0] == 0x22:  # a quotation mark: only strings can admit it
+            return String() in strings or any(fits_string(s, label_value(text)) for s in strings)
+        return admits_label(definitions, other, text)
+
+    kept = [text for text in declared if is_kept(text)]
     if len(kept) == len(declared):
         return choices
     return nodes.labels(kept) if kept else Never("none of the choices is allowed here")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, cast
 
+from structgen.deadline import check_deadline
 from structgen.schema.jsonschema.admits import admits
 from structgen.schema.jsonschema.build import make_object
 from structgen.schema.jsonschema.definitions import Unrepresentable
@@ -177,6 +178,7 @@ def key_regions(reader: Reader, patterns: list[tuple[Pattern, Node]], extra: Nod
     """
     regions: list[_Region] = []
     for i, (pattern, node) in enumerate(patterns):
+        check_deadline()
         regions = [part for region in regions for part in _split(reader, region, pattern, node)]
         before = [p for p, value in patterns[:i] if value != node and _overlap(p, pattern)]
         regions.append(_Region((pattern,), tuple(before), node))

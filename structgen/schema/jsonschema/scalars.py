@@ -12,7 +12,7 @@ from structgen.schema.formats import LONGEST, format_node
 from structgen.schema.jsonschema.admits import exact
 from structgen.schema.jsonschema.documents import Json, child
 from structgen.schema.jsonschema.formats import ENFORCED, INTEGER_FORMATS
-from structgen.schema.jsonschema.languages import automaton
+from structgen.schema.strings import pattern_dfa
 from structgen.schema.jsonschema.numbers import MOST_DIGITS, NUMERIC, meet_numbers, multiples
 from structgen.schema.jsonschema.reader import Reader
 from structgen.schema.nodes import Fixed, Integer, Never, Node, Number, Pattern, String
@@ -47,7 +47,7 @@ def pattern_of(reader: Reader, source: Any, path: str) -> Pattern | None:
         return None
     pattern = Pattern(source, "ecma")
     try:
-        automaton(pattern)
+        pattern_dfa(pattern)
     except PatternTooLarge as error:
         reader.refuse(path, f"the pattern {source[:60]!r} is too large: {error}", "simplify it")
     except PatternError as error:
