@@ -142,7 +142,7 @@ class _Assembler:
             case Array():
                 yield self._structure(node), *_item_registers(node)
             case Object():
-                yield self._structure(node), 0, NO_LIMIT
+                yield self._structure(node), *self._member_registers(node)
             case Embedded():
                 yield self._embedded(node), 0, NO_LIMIT
             case Raw():
@@ -280,8 +280,23 @@ class _Assembler:
         most = node.max_properties
         if most is not None and not extras and most >= len(slots):
             most = None
-        count = Count(least, most, different)
+        count = Count(least, most, different, self._counts_free_keys(node))
         return object_frame(slots, extras, count, self._gaps())
+
+    def _counts_free_keys(self, node: Object) -> bool:
+        """Whether only the number of undeclared properties is open, which the registers count."""
+        needed, most = len(node.properties), node.max_properties
+        if not node.extras or not (self._require_all or all(p.required for p in node.properties)):
+            return False
+        counted = node.min_properties > needed or most is not None
+        return counted and (most is None or most >= needed)
+
+    def _member_registers(self, node: Object) -> tuple[int, int]:
+        if not self._counts_free_keys(node):
+            return 0, NO_LIMIT
+        needed, most = len(node.properties), node.max_properties
+        low = max(node.min_properties - needed, 0)
+        return _registers("min_properties", low, None if most is None else most - needed)
 
     def _keys(self, node: Node, names: frozenset[str]) -> list[Target]:
         """Ways to write an undeclared key, which is none of `names`."""

@@ -16,9 +16,13 @@ from structgen.automata.frames import (
     CHAIN,
     CHARS,
     CLASSES,
+    COUNT,
+    END,
+    EXTRA,
     FLAG_BITS,
     FLAGS,
     LOOP,
+    ROOM,
     ROW,
     SPARE,
     WIDE,
@@ -51,7 +55,8 @@ def escaped_frame(frame: Frame, moved: Moved) -> Frame:
             _edge(b, state, chain, state + 1, 0)
         if row >= 0:
             classes = frame.classes[states[state, CLASSES] : states[state, CLASSES] + 256]
-            _row(b, state, frame.table[row + classes.astype(np.intp)])
+            entries = frame.table[row + classes.astype(np.intp)]
+            _row(b, state, entries, _first_units(entries) if states[0, FLAGS] & SPARE else 0)
     for state, call in frame.calls:
         callee, first, second = moved(call.callee, call.a, call.b)
         b.add_call(state, replace(call, callee=callee, a=first, b=second))
@@ -64,8 +69,28 @@ def escaped_frame(frame: Frame, moved: Moved) -> Frame:
     )
 
 
-def _row(b: FrameBuilder, state: int, entries: IntArray) -> None:
-    """Edges for the entries int32[256] of a row, one for each range of bytes that agree."""
+def _first_units(entries: IntArray) -> int:
+    """Units of room that every escaped byte of a row takes: the backslash takes them already.
+
+    Else it could be written where there is no room for anything behind it.
+    """
+    found = [int(entries[byte]) for byte in ESCAPED if entries[byte] >= 0]
+    return min((_units(entry & (1 << FLAG_BITS) - 1) for entry in found), default=0)
+
+
+def _units(flags: int) -> int:
+    return 1 + flags // EXTRA if flags & ROOM else 0
+
+
+def _with_units(flags: int, units: int) -> int:
+    return flags & END | (ROOM | COUNT | EXTRA * (units - 1) if units else 0)
+
+
+def _row(b: FrameBuilder, state: int, entries: IntArray, before: int) -> None:
+    """Edges for the entries int32[256] of a row, one for each range of bytes that agree.
+
+    `before` units are taken by the backslash of an escaped byte instead of the byte.
+    """
     starts = np.flatnonzero(np.diff(entries, prepend=-2))
     cuts = sorted({*starts.tolist(), *ESCAPED, *(byte + 1 for byte in ESCAPED), 256})
     for first, after in itertools.pairwise(cuts):
@@ -74,12 +99,15 @@ def _row(b: FrameBuilder, state: int, entries: IntArray) -> None:
             continue
         to, flags = entry >> FLAG_BITS, entry & (1 << FLAG_BITS) - 1
         if first in ESCAPED:
-            _edge(b, state, first, to, flags)
+            rest = _with_units(flags, _units(flags) - before) if before else flags
+            _edge(b, state, first, to, rest, _with_units(0, before))
         else:
             b.edge(state, first, after - 1, to, flags)
 
 
-def _edge(b: FrameBuilder, state: int, byte: int, to: int, flags: int) -> None:
+def _edge(
+    b: FrameBuilder, state: int, byte: int, to: int, flags: int, backslash_flags: int = 0
+) -> None:
     if byte not in ESCAPED:
         b.edge(state, byte, byte, to, flags)
         return
@@ -87,5 +115,5 @@ def _edge(b: FrameBuilder, state: int, byte: int, to: int, flags: int) -> None:
     between = next((t for first, _, t, _ in b.edges_of(state) if first == BACKSLASH), None)
     if between is None:
         between = b.state()
-        b.edge(state, BACKSLASH, BACKSLASH, between)
+        b.edge(state, BACKSLASH, BACKSLASH, between, backslash_flags)
     b.edge(between, byte, byte, to, flags)

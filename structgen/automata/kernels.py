@@ -3,9 +3,9 @@
 A *thread* is one way to have read the bytes so far: int32 (state, a, b, stack), where (a, b) are
 the registers of the call in progress and `stack` is a row of the arena. Rows 0 and 1 of the arena
 are the end of the whole value and the bottom of a frame that is walked on its own. Arena rows are
-int32 (state to return to, a, b, parent, tokens to finish, depth, scopes). Threads that differ only in
-their stacks are merged: a row with the state EITHER stands for both stacks a and b. So ambiguous
-recursion costs as many threads as there are frame states, not as there are readings (a
+int32 (state to return to, a, b, parent, tokens to finish, depth, scopes). Threads that differ only
+in their stacks are merged: a row with the state EITHER stands for both stacks a and b. So
+ambiguous recursion costs as many threads as there are frame states, not as there are readings (a
 graph-structured stack, Tomita 1985).
 
 `scopes` says which open arrays and objects have parts that must differ: behind a leading 1 a bit

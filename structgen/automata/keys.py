@@ -45,8 +45,8 @@ def other_key_frame(names: Iterable[str]) -> Frame:
     classes, sample = _split_classes({byte for _, byte, _ in splits})
     likes = np.array([*range(n_base), *stands_for[1:]], np.int32)
     table = moves[:, sample][likes]
-    at = np.array([numbers[source] for source, _, _ in splits])
-    columns = np.array([classes[byte] for _, byte, _ in splits])
+    at = np.array([numbers[source] for source, _, _ in splits], np.int32)
+    columns = np.array([classes[byte] for _, byte, _ in splits], np.int32)
     to = np.array([numbers[target] if target >= 0 else -1 for _, _, target in splits], np.int32)
     entries = to << FLAG_BITS | table[at, columns] & FLAG_MASK
     table[at, columns] = np.where(to < 0, -1, entries)

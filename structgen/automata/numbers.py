@@ -18,6 +18,7 @@ from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
 from structgen.automata.frames import Frame, FrameBuilder
+from structgen.automata.remainders import Remainders
 from structgen.deadline import check_deadline
 from structgen.errors import LimitError
 from structgen.schema.grid import FRACTION_DIGITS, WHOLE_DIGITS, decimal_text, number_grid
@@ -111,16 +112,15 @@ def _grid_frame(
 ) -> Frame:
     """Numbers n / 10**fraction_digits for low <= n <= high, multiples of `step` alone."""
     b = FrameBuilder(name)
+    magnitudes = _Magnitudes(b, Remainders(step))
     start = b.state()
     if high >= 0:
-        bounds = _bounds(max(low, 0), high, fraction_digits, step, gaps)
-        _Magnitudes(b, bounds).add(start)
+        magnitudes.add(start, _bounds(max(low, 0), high, fraction_digits, step, gaps))
     if low < 0:
         minus = b.state()
         b.edge(start, 0x2D, 0x2D, minus)
         # Zero stays without a sign: the smallest negative magnitude is one step of the grid.
-        bounds = _bounds(max(1, -high), -low, fraction_digits, step, gaps)
-        _Magnitudes(b, bounds).add(minus)
+        magnitudes.add(minus, _bounds(max(1, -high), -low, fraction_digits, step, gaps))
     return b.frame()
 
 
@@ -132,16 +132,27 @@ def _bounds(low: int, high: int, fraction_digits: int, step: int, gaps: tuple[in
 class _Magnitudes:
     """The states of all magnitudes between two bounds, added to a builder without dead ends."""
 
-    def __init__(self, b: FrameBuilder, bounds: Bounds) -> None:
+    def __init__(self, b: FrameBuilder, remainders: Remainders) -> None:
         self._b = b
-        self._bounds = bounds
+        self._remainders = remainders
+        self._bounds = Bounds("0", "0", 0)
+        self._shared: dict[Digits, int | None] = {}
+        """States that do not depend on the lower bound's digits; None for those with no end."""
 
-    def add(self, start: int) -> None:
-        """Give `start` the edges of the first digit, and add everything behind it."""
+    def add(self, start: int, bounds: Bounds) -> None:
+        """Give `start` the edges of the first digit, and add everything behind it.
+
+        What is above both lower bounds is shared with the magnitudes that were added before.
+        """
+        before, self._bounds = self._bounds, bounds
+        if before._replace(low=bounds.low) != bounds or len(before.low) != len(bounds.low):
+            self._shared = {}
         first = Digits(0, -1, EQUAL, EQUAL, near=(0,) * len(self._bounds.gaps))
         edges = self._explore(first)
-        live = _reaching(edges, {digits for digits in edges if self._accepts(digits)})
-        states = {first: start}
+        ends = {digits for digits in edges if self._accepts(digits)}
+        shared = {digits: s for digits, s in self._shared.items() if s is not None}
+        live = _reaching(edges, ends | shared.keys())
+        states = {first: start, **shared}
         for digits in edges:
             if digits in live and digits != first:
                 states[digits] = self._b.state(accept=self._accepts(digits))
@@ -149,13 +160,15 @@ class _Magnitudes:
             for low, high, to in outgoing if digits in states else ():
                 if to in states:
                     self._b.edge(states[digits], low, high, states[to])
+            if digits.low == GREATER:
+                self._shared[digits] = states.get(digits)
 
     def _explore(self, first: Digits) -> _Edges:
         edges: _Edges = {}
         pending = [first]
         while pending:
             at = pending.pop()
-            if at in edges:
+            if at in edges or at in self._shared:
                 continue
             check_deadline()
             if len(edges) > MOST_NUMBER_STATES:
@@ -200,7 +213,7 @@ class _Magnitudes:
     def _read(self, at: Digits, digit: int) -> Digits | None:
         """After one more digit; None where every number is out of range or badly written."""
         bounds = self._bounds
-        rest = (at.remainder * 10 + digit) % bounds.step
+        rest = self._remainders.of((at.remainder * 10 + digit) % bounds.step)
         near = self._nearer(at, digit)
         low = _compare(at.low, digit, self._digit(at, bounds.low))
         high = _compare(at.high, digit, self._digit(at, bounds.high))

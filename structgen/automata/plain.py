@@ -45,8 +45,8 @@ _Edges: TypeAlias = dict[tuple[int, Spelling], list[tuple[int, int, tuple[int, S
 def plain_number_frame(frame: Frame) -> Frame | None:
     """Those texts of a number's frame that are in the one spelling; None if there are none."""
     edges: _Edges = {}
-    start: tuple[int, Spelling] = (0, Spelling())
-    pending = deque([start])
+    start = (0, Spelling())
+    pending: deque[tuple[int, Spelling]] = deque([start])
     moves = [_moves(frame, state) for state in range(len(frame.states))]
     while pending:
         at = pending.popleft()

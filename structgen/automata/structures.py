@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import accumulate
+from typing import TypeAlias
 
 from structgen.automata.frames import COUNT, END, ROOM, Call, Frame, FrameBuilder
 from structgen.errors import LimitError
@@ -145,10 +147,14 @@ class Count:
     most: int | None = None
     different: Different | None = None
     """Of free keys, where a repetition would make the count wrong."""
+    in_registers: bool = False
+    """Undeclared properties are the units of the registers; all declared ones are required."""
 
     @property
     def ceiling(self) -> int:
-        """More properties than this need not be told apart."""
+        """More properties than this need not be told apart by a state of their own."""
+        if self.in_registers:
+            return 0
         return self.least if self.most is None else self.most
 
 
@@ -177,12 +183,21 @@ _Place = tuple[int, int]
 """Declared properties dealt with, and properties written as far as they are counted."""
 
 
+_Keys: TypeAlias = "int | dict[int, _Keys] | None"
+"""A trie of keys: the number of the only one, or what follows by the next byte."""
+
+
+def _name(keys: _Keys) -> int:
+    """Tells tries apart that are kept."""
+    return id(keys) if isinstance(keys, dict) else -1 if keys is None else -2 - keys
+
+
 class _ObjectBuilder:
     """Lays the properties out one after another, so that required ones are plain chains.
 
     Where a choice exists (an optional property, the end, an undeclared key) a row state leads
     into a trie over the possible keys; its single-key branches join the properties' chains.
-    Where the properties are counted, each count has states of its own.
+    Where the properties are counted, each count has states of its own, or the registers count.
     """
 
     def __init__(
@@ -197,10 +212,12 @@ class _ObjectBuilder:
         self._keys = [json.dumps(slot.name, ensure_ascii=False).encode() for slot in slots]
         self._key_state: dict[_Place, int] = {}
         self._choices: list[tuple[int, _Place, bool]] = []
-        self._tries: dict[tuple[tuple[int, ...], int, int], int] = {}
+        self._tries: dict[tuple[int, bool, int], int] = {}
         self._extra_state: dict[tuple[int, int], int] = {}
         required = [slot.required for slot in slots]
-        self._required_from = [sum(required[index:]) for index in range(len(slots) + 1)]
+        self._required_from = [*accumulate(reversed(required), initial=0)][::-1]
+        self._next = self._candidates()
+        self._fewer: dict[tuple[int, ...], _Keys] = {}
 
     def build(self) -> Frame:
         b = self._b
@@ -222,7 +239,7 @@ class _ObjectBuilder:
             done += 1
         if self._count.different:
             b.scope(self._extra_state.values(), closed)
-        return b.frame()
+        return b.frame(loop=self._choices[-1][0] if self._count.in_registers else -1)
 
     def _property(self, place: _Place) -> int:
         """Lay out a property and what follows it; the first state of its key."""
@@ -240,38 +257,72 @@ class _ObjectBuilder:
     def _choose(self, place: _Place, *, first: bool) -> None:
         """What may follow once the properties before a place are dealt with."""
         b = self._b
-        keys = self._candidates(place[0])
+        keys = self._next[place[0]]
         if not first:
             self._punctuation.gap(b)
         if self._count.ceiling:
             self._choices.append((b.state(), place, first))
-        elif len(keys) == 1 and self._slots[keys[0]].required:
+        elif isinstance(keys, int) and self._slots[keys].required:
             if not first:
                 b.literal(self._punctuation.comma)
                 self._punctuation.gap(b)
-        elif not keys and not self._extras and not self._choices:
+        elif keys is None and not self._extras and not self._choices:
             b.literal(b"}")  # the accepting state is added right behind it
         else:
             self._choices.append((b.state(), place, first))
 
-    def _candidates(self, position: int) -> tuple[int, ...]:
-        """Properties that may come next: those up to the next required one."""
-        found: list[int] = []
+    def _candidates(self) -> list[_Keys]:
+        """Properties that may come next from each position on: those up to the required one."""
+        found: list[_Keys] = [None]
+        for index in reversed(range(len(self._slots))):
+            found.append(self._with(None if self._slots[index].required else found[-1], index))
+        return found[::-1]
+
+    def _with(self, keys: _Keys, index: int) -> _Keys:
+        """A trie with one key more; what is the same is shared."""
+        key = self._keys[index]
+        path: list[dict[int, _Keys]] = []
+        while isinstance(keys, dict):
+            path.append(keys)
+            keys = keys.get(key[len(path) - 1])
+        found: _Keys = index
+        if keys is not None:
+            other, depth = self._keys[keys], len(path)
+            while key[depth] == other[depth]:
+                depth += 1
+            found = {other[depth]: keys, key[depth]: index}
+            for byte in reversed(key[len(path) : depth]):
+                found = {byte: found}
+        for byte, above in zip(key[len(path) - 1 :: -1] if path else b"", path[::-1], strict=True):
+            found = {**above, byte: found}
+        return found
+
+    def _without_too_many(self, position: int, written: int, most: int) -> _Keys:
+        """The properties that may come next without having too many in the end."""
+        keys: list[int] = []
         for index in range(position, len(self._slots)):
-            found.append(index)
+            if written + 1 + self._required_from[index + 1] <= most:
+                keys.append(index)
             if self._slots[index].required:
                 break
-        return tuple(found)
+        if tuple(keys) not in self._fewer:
+            found: _Keys = None
+            for index in reversed(keys):
+                found = self._with(found, index)
+            self._fewer[tuple(keys)] = found
+        return self._fewer[tuple(keys)]
 
-    def _allowed(self, place: _Place) -> tuple[tuple[int, ...], bool, bool]:
+    def _allowed(self, place: _Place) -> tuple[_Keys, bool, bool]:
         """(properties that may come next, whether undeclared ones may, whether `}` may)."""
         position, written = place
-        keys = self._candidates(position)
+        keys = self._next[position]
         settled = not self._required_from[position]
         extras = settled and bool(self._extras)
+        if self._count.in_registers:
+            return keys, extras, settled
         most = self._count.most
         if most is not None:
-            keys = tuple(k for k in keys if written + 1 + self._required_from[k + 1] <= most)
+            keys = self._without_too_many(position, written, most)
             extras = extras and written < most
         return keys, extras, settled and written >= self._count.least
 
@@ -279,51 +330,55 @@ class _ObjectBuilder:
         """Give a row state its edges."""
         keys, extras, closable = self._allowed(place)
         written = place[1]
+        counted = self._count.in_registers
         if closable:
-            self._b.edge(state, 0x7D, 0x7D, closed)
+            self._b.edge(state, 0x7D, 0x7D, closed, END * counted)
         if first:
             self._fill_trie(state, keys, 0, written)
-            self._call_extras(state, written if extras else -1)
-        elif keys or extras:
+            self._call_extras(state, written if extras else -1, UNIT * counted)
+        elif keys is not None or extras:
             to = self._after_comma(keys, written, extras)
-            self._b.edge(state, 0x2C, 0x2C, to)
+            self._b.edge(state, 0x2C, 0x2C, to, UNIT * counted)
 
-    def _after_comma(self, keys: tuple[int, ...], written: int, extras: bool) -> int:
+    def _after_comma(self, keys: _Keys, written: int, extras: bool) -> int:
         """The state behind a comma: optional blank, then one of `keys` or an undeclared key."""
         # Whether undeclared keys may come follows from the keys and the count.
-        cached = self._tries.get((keys, -1, written))
+        name = (_name(keys), True, written)
+        cached = self._tries.get(name)
         if cached is not None:
             return cached
         b = self._b
         start = b.next_state
         _after_comma(b, self._punctuation)
         state = b.state()
-        self._tries[(keys, -1, written)] = start
+        self._tries[name] = start
         self._fill_trie(state, keys, 0, written)
         self._call_extras(state, written if extras else -1)
         return start
 
-    def _fill_trie(self, state: int, keys: tuple[int, ...], depth: int, written: int) -> None:
-        by_byte: dict[int, list[int]] = {}
-        for index in keys:
-            by_byte.setdefault(self._keys[index][depth], []).append(index)
-        for byte, group in by_byte.items():
-            self._b.edge(state, byte, byte, self._trie(tuple(group), depth + 1, written))
+    def _fill_trie(self, state: int, keys: _Keys, depth: int, written: int) -> None:
+        if isinstance(keys, int):
+            byte = self._keys[keys][depth]
+            self._b.edge(state, byte, byte, self._trie(keys, depth + 1, written))
+        elif keys is not None:
+            for byte, longer in keys.items():
+                self._b.edge(state, byte, byte, self._trie(longer, depth + 1, written))
 
-    def _trie(self, keys: tuple[int, ...], depth: int, written: int) -> int:
+    def _trie(self, keys: _Keys, depth: int, written: int) -> int:
         """The state in which `keys` agree with what was read, `depth` bytes of the key."""
-        if len(keys) == 1:
-            start = self._key_state.get((keys[0], written))
+        if isinstance(keys, int):
+            start = self._key_state.get((keys, written))
             if start is None:
-                start = self._property((keys[0], written))
+                start = self._property((keys, written))
             return start + depth
-        state = self._tries.get((keys, depth, written))
+        name = (_name(keys), False, written)
+        state = self._tries.get(name)
         if state is None:
-            state = self._tries[(keys, depth, written)] = self._b.state()
+            state = self._tries[name] = self._b.state()
             self._fill_trie(state, keys, depth, written)
         return state
 
-    def _call_extras(self, state: int, written: int) -> None:
+    def _call_extras(self, state: int, written: int, flags: int = 0) -> None:
         """Let `state` also read an undeclared key, unless `written` is -1."""
         floor = self._count.different.floor if self._count.different else 0
         for index, extra in enumerate(self._extras if written >= 0 else ()):
@@ -331,7 +386,7 @@ class _ObjectBuilder:
             if back is None:
                 back = self._add_extra(index, written)
             for callee, a, room in extra.key:
-                self._b.add_call(state, Call(callee, back, a, room, 0, floor))
+                self._b.add_call(state, Call(callee, back, a, room, flags, floor))
 
     def _add_extra(self, index: int, written: int) -> int:
         """States behind an undeclared key; returns the one its key's frame comes back to."""

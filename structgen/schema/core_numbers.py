@@ -26,6 +26,7 @@ FLOAT_TOLERANCE = Fraction(99, 10**11)
 """A little less than what Pydantic lets the remainder of a float division differ from zero."""
 LARGEST_BOUND = 2**53
 """Above this a decimal's bound could separate an integer from its double."""
+OTHER_UNIT = "use wider bounds, or another unit"
 
 _Limit: TypeAlias = tuple[Any, Callable[[Any], int]]
 
@@ -65,6 +66,8 @@ def _number(reader: Reader, core: Core, path: str) -> Node:
     reader.check_keys(core, path, *BOUNDS, "allow_inf_nan", "multiple_of")
     low, above = _tighter(core.get("ge"), core.get("gt"), 1)
     high, below = _tighter(core.get("le"), core.get("lt"), -1)
+    if problem := nodes.too_fine_bounds(low, high, above, below):
+        return reader.refuse(path, problem, OTHER_UNIT)
     node = nodes.number(low, high, above, below)
     step = core.get("multiple_of")
     if step is not None and not isinstance(node, Never):
@@ -192,6 +195,8 @@ def _free_decimal(reader: Reader, core: Core, path: str) -> Node:
     """Only bounds: the doubles whose shortest decimals lie between them."""
     low, above = _nearest(core.get("ge"), core.get("gt"), math.inf)
     high, below = _nearest(core.get("le"), core.get("lt"), -math.inf)
+    if problem := nodes.too_fine_bounds(low, high, above, below):
+        return reader.refuse(path, problem, OTHER_UNIT)
     return reader.possible(nodes.number(low, high, above, below), path)
 
 

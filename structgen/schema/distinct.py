@@ -63,7 +63,9 @@ class Distinct:
         if not scoped(node):
             return
         if node.min_items > MOST_NEEDED:
-            yield Fault(path, f"min_items={node.min_items} of different items is too many")
+            advice = f"lower min_items, {MOST_NEEDED} different items can be demanded"
+            problem = f"min_items={node.min_items} of different items is too many"
+            yield Fault(path, problem, advice)
             return
         for index, item, needed in self._needs(node):
             if needed and self._sizes.nth_length(item, needed) is None:
@@ -95,10 +97,14 @@ class Distinct:
         if not free_keys_differ(node):
             return
         needed = node.min_properties - sum(prop.required for prop in node.properties)
+        if needed > MOST_NEEDED:
+            advice = f"lower the minimum, {MOST_NEEDED} free keys can be demanded"
+            yield Fault(path, f"min_properties={node.min_properties} is too many", advice)
+            return
         # Names of declared properties are no free keys: so many more must be left.
         declared = len(node.properties) + len(node.reserved)
         lengths = (self._sizes.nth_length(e.key, needed + declared) for e in node.extras)
-        if needed > MOST_NEEDED or all(length is None for length in lengths):
+        if all(length is None for length in lengths):
             yield Fault(
                 path,
                 f"at least {node.min_properties} properties are needed, but there may be fewer "

@@ -354,15 +354,10 @@ def number(
     low = -math.inf if minimum is None else minimum
     high = math.inf if maximum is None else maximum
     empty = low > high or (low == high and (above or below))
-    if empty or math.isnan(low) or math.isnan(high) or low == math.inf or high == -math.inf:
+    empty = empty or math.isnan(low) or math.isnan(high) or low == math.inf or high == -math.inf
+    if empty or not _are_on_grid(minimum, maximum, above, below):
         signs = ">" if above else ">=", "<" if below else "<="
         return Never(f"no number is {signs[0]} {minimum} and {signs[1]} {maximum}")
-    first, last = number_grid(minimum, maximum, above, below)
-    if first > last:
-        return Never(
-            f"no number with at most {FRACTION_DIGITS} digits after the point lies between "
-            f"{minimum} and {maximum}"
-        )
     above, below = above and minimum is not None, below and maximum is not None
     made = Number(minimum, maximum, above, below, tuple(sorted(set(gaps))))
     if made.gaps and not off_grid(made):
@@ -374,6 +369,33 @@ EXACT_DIGITS = 15
 """Digits that a double tells apart."""
 TIERS = (3, 7, 14)
 """Digits after the point of a number with gaps, out of EXACT_DIGITS."""
+
+
+def too_fine_bounds(
+    minimum: float | None, maximum: float | None, above: bool = False, below: bool = False
+) -> str:
+    """What is wrong where numbers lie between bounds, but none that would be written; else empty.
+
+    Example: between 1e-308 and 1.1e-308.
+    """
+    if minimum is None or maximum is None:
+        return ""
+    if not (math.isfinite(minimum) and math.isfinite(maximum)):
+        return ""
+    low = math.nextafter(minimum, math.inf) if above else minimum
+    high = math.nextafter(maximum, -math.inf) if below else maximum
+    if low > high or _are_on_grid(minimum, maximum, above, below):
+        return ""
+    return (
+        f"between {minimum} and {maximum} there is no number with at most {FRACTION_DIGITS} digits "
+        "after the point, and numbers with bounds are written without an exponent"
+    )
+
+
+def _are_on_grid(minimum: float | None, maximum: float | None, above: bool, below: bool) -> bool:
+    """Whether some number between the bounds has few enough digits to be written."""
+    first, last = number_grid(minimum, maximum, above, below)
+    return first <= last
 
 
 def off_grid(node: Number) -> list[Fixed]:

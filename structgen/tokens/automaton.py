@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+import numpy.typing as npt
 
 from structgen.automata import kernels
 from structgen.automata.frames import CHAIN, CLASSES, FLAGS, LABEL, ROW, WIDE, IntArray
@@ -45,6 +46,17 @@ class Automaton:
     def is_wide(self, state: int) -> bool:
         """Whether the state's frame keeps masks of its inside."""
         return bool(self.program.states[state, FLAGS] & WIDE)
+
+    def step(self, state: int, a: int, b: int, byte: int) -> tuple[int, int, int]:
+        """(state, a, b) after one byte; state is -1 where the byte is not legal."""
+        return kernels.step(self.arrays, state, a, b, byte)
+
+    def unlike(self, state: int, other: int) -> npt.NDArray[np.uint8]:
+        """The bytes by which two states with rows of one frame lead to different places."""
+        program = self.program
+        classes = program.classes[program.states[state, CLASSES] :][:256].astype(np.int32)
+        here, there = (program.table[program.states[s, ROW] + classes] for s in (state, other))
+        return np.flatnonzero(here != there).astype(np.uint8)
 
 
 def bind(program: Program, vocabulary: Vocabulary, limits: Limits) -> Automaton:

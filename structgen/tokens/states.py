@@ -37,6 +37,7 @@ from structgen.tokens.automaton import Automaton
 from structgen.tokens.exclusion import Exclusion, NoSpace, Point
 from structgen.tokens.profiles import ProfileCache
 from structgen.tokens.scopes import Scopes
+from structgen.tokens.trie import END
 
 Thread: TypeAlias = tuple[int, int, int, int]
 """(state, a, b, stack), as in the kernels."""
@@ -301,8 +302,7 @@ class StateTable:
         worst += behind
         if like != local:
             bytes_ = self.automaton.unlike(state, base + like)
-            row = row & ~self._profiles.beginning_with(self.automaton, bytes_)
-            exits = exits[~np.isin(self.automaton.first_bytes(exits), bytes_)]
+            row, exits = self._without(bytes_, row, exits)
             worst = max(worst, self._add_unlike(thread, bytes_, mask, most))
         if most < 0 or most > behind:
             np.bitwise_or(mask, row, out=mask)
@@ -311,13 +311,24 @@ class StateTable:
         after = (RETURN_STATE, 0, 0, stack)
         return max(worst, self._walk((after,), exits, mask, most, closed=False))
 
-    def _add_unlike(self, thread: Thread, bytes_: IntArray, mask: IntArray, most: int) -> int:
+    def _without(self, bytes_: Bytes, row: IntArray, exits: IntArray) -> tuple[IntArray, IntArray]:
+        """A mask and trie nodes without what begins with one of `bytes_`."""
+        lookup = self.automaton.lookup
+        row = row.copy()
+        ends = np.arange(1, len(bytes_) + 1, dtype=np.int32)
+        scope_kernels.forbid_prefixes(lookup.trie, lookup.same_bytes, bytes_, ends, row)
+        for node in lookup.first[bytes_].tolist():
+            if node >= 0:
+                exits = exits[(exits < node) | (exits >= lookup.trie[node, END])]
+        return row, exits
+
+    def _add_unlike(self, thread: Thread, bytes_: Bytes, mask: IntArray, most: int) -> int:
         """The tokens that begin with one of `bytes_`, by which a wide state leads elsewhere."""
         state, need, room, stack = thread
         worst = 0
         for byte in bytes_.tolist():
             root = self.automaton.lookup.first[byte : byte + 1]
-            after, a, b = self.automaton.program.step(state, need, room, byte)
+            after, a, b = self.automaton.step(state, need, room, byte)
             if after >= 0 and root[0] >= 0:
                 worst = max(worst, self._walk(((after, a, b, stack),), root, mask, most))
         return worst

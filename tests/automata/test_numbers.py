@@ -12,10 +12,12 @@ from hypothesis import strategies as st
 
 from structgen.automata.numbers import (
     bounded_number_frame,
+    fixed_frame,
     integer_frame,
     number_frame,
 )
-from structgen.schema.grid import number_grid
+from structgen.automata.remainders import Remainders
+from structgen.schema.grid import decimal_text, number_grid
 from tests.automata.frames import accepts
 from tests.strategies import examples
 
@@ -180,3 +182,60 @@ def test_damaged_numbers(raw, place, other):
 def test_texts_that_are_no_numbers(text):
     assert not accepts(number_frame(), text.encode())
     assert not accepts(bounded_number_frame(-5.0, 5.0, False, False), text.encode())
+
+
+def written(n: int, places: int) -> str:
+    """n / 10**places, with as many digits after the point as are needed, or a few zeros more."""
+    digits = decimal_text(abs(n)).zfill(places + 1)
+    whole, fraction = digits[: len(digits) - places], digits[len(digits) - places :]
+    return "-" * (n < 0) + whole + ("." + fraction if fraction else "")
+
+
+steps = st.sampled_from([1, 2, 3, 5, 7, 8, 10, 12, 20, 25, 50, 60, 99, 100, 125, 250, 1000, 1024])
+
+
+@examples(200)
+@given(
+    st.integers(-3000, 3000),
+    st.integers(0, 10**5),
+    st.integers(0, 3),
+    steps,
+    st.sampled_from([(), (), (4,), (3, 10), (2, 7)]),
+    st.lists(st.integers(-(10**5), 10**5), max_size=10),
+)
+@example(low=-1000, more=2000, places=0, step=1000, gaps=(), others=[])
+@example(low=-5, more=10, places=2, step=5, gaps=(10,), others=[])
+@example(low=120, more=3000, places=0, step=125, gaps=(), others=[])
+def test_multiples_between_bounds(low, more, places, step, gaps, others):
+    high = low + more
+    frame = fixed_frame(low, high, places, step, tuple(step * gap for gap in gaps))
+    near = [edge + d for edge in (low, high, 0) for d in (-step, -1, 0, 1, step)]
+    near += [step * (n // step) + d for n in (*others, low, high) for d in (-step, 0, 1, step)]
+    for n in (*near, *others):
+        fits = low <= n <= high and n % step == 0 and all(n % (step * gap) for gap in gaps)
+        assert accepts(frame, written(n, places).encode()) == fits, n
+        if places and n % 10 == 0:
+            short = written(n // 10, places - 1)
+            assert accepts(frame, short.encode()) == fits, short
+
+
+@pytest.mark.parametrize("step", [1, 3, 10, 12, 50, 80, 100, 125, 250, 1000, 96])
+def test_remainders_of_a_class_are_completed_by_the_same_digits(step):
+    remainders = Remainders(step)
+    for remainder in range(step):
+        other = remainders.of(remainder)
+        for length in range(4):
+            tails = range(10**length)
+            mine, theirs = ((r * 10**length for r in (remainder, other)))
+            assert all(((mine + t) % step == 0) == ((theirs + t) % step == 0) for t in tails)
+
+
+@pytest.mark.parametrize(("step", "most"), [(1000, 4), (100, 3), (50, 5), (7, 7), (250, 8)])
+def test_remainders_have_few_classes(step, most):
+    remainders = Remainders(step)
+    assert len({remainders.of(remainder) for remainder in range(step)}) <= most
+
+
+@pytest.mark.parametrize("step", [10, 50, 100, 250, 1000, 10**6, 3600])
+def test_multiples_of_round_numbers_are_small(step):
+    assert len(fixed_frame(-(10**16), 10**16, 0, step).states) < 250

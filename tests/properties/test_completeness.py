@@ -145,11 +145,11 @@ def test_every_json_value_is_any(value, seed):
 
 @pytest.mark.parametrize("name", ["literal texts", "literal mixed", "enum", "int enum", "str enum"])
 def test_every_choice(name, real_vocabulary):
-    source = ZOO[name]
-    source = source._type
+    adapter = ZOO[name]
+    source = adapter._type
     choices = [m.value for m in source] if isinstance(source, enum.EnumType) else source.__args__
     rng = random.Random(0)
-    compiled = compile(source, real_vocabulary)
+    compiled = compile(adapter, real_vocabulary)
     for choice in choices:
         text = json.dumps(choice, ensure_ascii=False)
         assert_accepted(compiled, text, real_vocabulary, rng)

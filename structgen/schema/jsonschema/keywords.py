@@ -81,6 +81,16 @@ ANNOTATIONS = frozenset(
 )
 """Keywords that say nothing about a value, or only where definitions are found."""
 
+NAMES = {
+    "$schema": "a string",
+    "$id": "a string",
+    "$anchor": "a string",
+    "$dynamicAnchor": "a string",
+    "$defs": "an object of schemas",
+    "definitions": "an object of schemas",
+}
+"""Keywords by which parts are found, and what their values must be."""
+
 REFUSED = {
     "nullable": "add null to the type: it is a keyword of OpenAPI, not of JSON Schema",
     "discriminator": "give every alternative a const property: it is a keyword of OpenAPI",

@@ -72,6 +72,8 @@ def _meet_bounds(a: Number, b: Number) -> Node:
     if high is None or (b.maximum is not None and b.maximum <= high):
         below = b.exclusive_maximum or (below and b.maximum == high)
         high = b.maximum
+    if problem := nodes.too_fine_bounds(low, high, above, below):
+        raise Unrepresentable(problem)
     return nodes.number(low, high, above, below, (*a.gaps, *b.gaps))
 
 

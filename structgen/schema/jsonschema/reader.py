@@ -119,6 +119,8 @@ class Reader:
             schema = {"$ref": schema["$ref"]}  # older drafts say that it hides its siblings
         for name in schema.keys() - keywords.ENFORCED:
             self._check_unknown(schema, name, path)
+            if name in keywords.NAMES:
+                self._check_name(name, schema[name], child(path, name))
         if "format" in schema:
             self._check_format(schema["format"], child(path, "format"))
         try:
@@ -147,6 +149,16 @@ class Reader:
         elif name in keywords.REFUSED:
             advice = keywords.REFUSED[name]
             self.refuse(child(path, name), f"{name!r} is not a keyword", advice)
+
+    def _check_name(self, keyword: str, value: Any, path: str) -> None:
+        """Refuse a value of a type that the keyword cannot have."""
+        needed = keywords.NAMES[keyword]
+        if not isinstance(value, str if needed == "a string" else dict):
+            self.refuse(path, f"{keyword} must be {needed}")
+            return
+        for name, part in value.items() if isinstance(value, dict) else ():
+            if not isinstance(part, dict | bool):
+                self.refuse(child(path, str(name)), "a schema must be an object or a boolean")
 
     def _check_format(self, name: Any, path: str) -> None:
         if not isinstance(name, str):

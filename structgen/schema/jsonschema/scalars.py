@@ -12,10 +12,10 @@ from structgen.schema.formats import LONGEST, format_node
 from structgen.schema.jsonschema.admits import exact
 from structgen.schema.jsonschema.documents import Json, child
 from structgen.schema.jsonschema.formats import ENFORCED, INTEGER_FORMATS
-from structgen.schema.strings import pattern_dfa
 from structgen.schema.jsonschema.numbers import MOST_DIGITS, NUMERIC, meet_numbers, multiples
 from structgen.schema.jsonschema.reader import Reader
 from structgen.schema.nodes import Fixed, Integer, Never, Node, Number, Pattern, String
+from structgen.schema.strings import pattern_dfa
 
 STRING_KEYWORDS = frozenset({"minLength", "maxLength", "pattern", "format"})
 NUMBER_KEYWORDS = frozenset(
@@ -123,7 +123,10 @@ def _bounds(reader: Reader, schema: Json, path: str) -> Node:
         return nodes.integer(first, last)
     if low is None and high is None:
         return Number()
-    return nodes.number(_double(low), _double(high), above, below)
+    bounds = _double(low), _double(high), above, below
+    if problem := nodes.too_fine_bounds(*bounds):
+        return reader.refuse(path, problem, "use wider bounds, or another unit")
+    return nodes.number(*bounds)
 
 
 def _double(bound: float | None) -> float | None:
