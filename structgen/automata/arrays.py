@@ -86,7 +86,10 @@ def _explore(
             items.append((targets, numbers[to]))
         places.append(Place(items, may_close(at)))
         if len(numbers) > MOST_PLACES:
-            raise LimitError(f"an array needs more than {MOST_PLACES} states; lower its bounds")
+            raise LimitError(
+                f"an array whose items are counted by kind needs more than {MOST_PLACES} states; "
+                "lower min_items, max_items or the bounds of contains"
+            )
     return _living(places)
 
 

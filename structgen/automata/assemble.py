@@ -63,6 +63,7 @@ from structgen.schema.nodes import (
     union,
 )
 from structgen.schema.nodes import Extra as Member
+from structgen.schema.sites import path_of
 from structgen.schema.sizes import Sizes
 
 LABELS = "labels"
@@ -110,6 +111,7 @@ class _Assembler:
         self.label_sets: list[tuple[bytes, ...]] = []
         self._n_labels = 0
         self._intervals: dict[int, Target] = {}
+        self._anything: dict[bool, list[Target]] = {}
         self._seen: set[object] = set()
         self._pending: deque[tuple[object, Array | Object, bool]] = deque()
         self._sizes = Sizes(self._definitions)
@@ -118,7 +120,15 @@ class _Assembler:
 
     def targets(self, node: Node) -> list[Target]:
         """The calls, any of which writes a value of `node`."""
-        return targets_of([[target] for target in self._targets(node, frozenset())])
+        try:
+            return targets_of([[target] for target in self._targets(node, frozenset())])
+        except LimitError as error:
+            raise self._located(error, node) from error
+
+    def _located(self, error: LimitError, node: Node) -> LimitError:
+        """The error, beginning with the path at which the node that caused it stands first."""
+        path = None if str(error).startswith("$") else path_of(self._schema, node)
+        return error if path is None else LimitError(f"{path}: {error}")
 
     def _targets(self, node: Node, refs: frozenset[str]) -> Iterator[Target]:
         match node:
@@ -184,12 +194,14 @@ class _Assembler:
             self.frames[node, self._plain] = frame
             yield (node, self._plain), 0, NO_LIMIT
 
-    def _any(self) -> Iterator[Target]:
-        yield self._string(String())
-        yield from self._number(Number())
-        yield self._labels(JSON_CONSTANTS.texts)
-        for key, node in ((ANY_ARRAY, _ANY_ITEMS), (ANY_MAP, _ANY_OBJECT)):
-            yield self._later((key, self._plain), node), 0, NO_LIMIT
+    def _any(self) -> list[Target]:
+        if self._plain not in self._anything:
+            found = [self._string(_ANY_STRING), *self._number(_ANY_NUMBER)]
+            found.append(self._labels(JSON_CONSTANTS.texts))
+            for key, node in ((ANY_ARRAY, _ANY_ITEMS), (ANY_MAP, _ANY_OBJECT)):
+                found.append((self._later((key, self._plain), node), 0, NO_LIMIT))
+            self._anything[self._plain] = found
+        return self._anything[self._plain]
 
     def _raw(self, node: Raw) -> Target:
         """Every occurrence has frames of its own, since a session counts the tokens in each."""
@@ -230,7 +242,10 @@ class _Assembler:
         while self._pending:
             check_deadline()
             key, node, self._plain = self._pending.popleft()
-            self.frames[key] = self._build(node)
+            try:
+                self.frames[key] = self._build(node)
+            except LimitError as error:
+                raise self._located(error, node) from error
 
     def _build(self, node: Array | Object) -> Frame:
         match node:
@@ -322,7 +337,10 @@ class _Assembler:
             return key
         self._seen.add(key)
         if self._level == MOST_EMBEDDED:
-            raise LimitError(f"JSON is written in strings more than {MOST_EMBEDDED} levels deep")
+            raise LimitError(
+                f"JSON is written in strings more than {MOST_EMBEDDED} levels deep; "
+                "nest the values themselves"
+            )
         options = replace(self._options, layout="compact")
         inner = _Assembler(self._schema, options, self._level + 1)
         inner._plain = self._plain
@@ -349,6 +367,7 @@ class _Assembler:
         return key
 
 
+_ANY_STRING, _ANY_NUMBER = String(), Number()
 _ANY_ITEMS = Array(AnyJson())
 _ANY_OBJECT = Object(extras=(Member(String(), AnyJson()),))
 
@@ -371,7 +390,9 @@ def _too_large(node: String, error: PatternTooLarge) -> str:
 def _registers(name: str, low: int, high: int | None) -> tuple[int, int]:
     """First registers of a counting frame."""
     if low > MOST_NEEDED:
-        raise LimitError(f"{name}={low} is more than the {MOST_NEEDED} that can be demanded")
+        raise LimitError(
+            f"{name}={low} is more than the {MOST_NEEDED} that can be demanded; lower it"
+        )
     return low, NO_LIMIT if high is None else min(high, NO_LIMIT)
 
 

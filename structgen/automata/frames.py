@@ -228,9 +228,10 @@ class FrameBuilder:
             offset = index * n_classes
             states[state, ROW] = offset
             for first, last, to, flags in edges:
-                begin, end = class_of[first], class_of[last] + 1
-                entry = array("i", [to << FLAG_BITS | flags])
-                table[offset + begin : offset + end] = entry * (end - begin)
+                begin, end = offset + class_of[first], offset + class_of[last] + 1
+                table[begin] = entry = to << FLAG_BITS | flags
+                if end - begin > 1:
+                    table[begin:end] = array("i", [entry]) * (end - begin)
         return np.array(class_of, np.uint8), np.frombuffer(table, np.int32)
 
 

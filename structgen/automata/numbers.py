@@ -12,7 +12,7 @@ exponent; no negative zero with bounds; magnitudes stay below 1e308, so that no 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias
@@ -112,7 +112,7 @@ def _grid_frame(
 ) -> Frame:
     """Numbers n / 10**fraction_digits for low <= n <= high, multiples of `step` alone."""
     b = FrameBuilder(name)
-    magnitudes = _Magnitudes(b, Remainders(step))
+    magnitudes = _Magnitudes(b, Remainders(step), [Remainders(gap) for gap in gaps])
     start = b.state()
     if high >= 0:
         magnitudes.add(start, _bounds(max(low, 0), high, fraction_digits, step, gaps))
@@ -132,9 +132,13 @@ def _bounds(low: int, high: int, fraction_digits: int, step: int, gaps: tuple[in
 class _Magnitudes:
     """The states of all magnitudes between two bounds, added to a builder without dead ends."""
 
-    def __init__(self, b: FrameBuilder, remainders: Remainders) -> None:
+    def __init__(
+        self, b: FrameBuilder, remainders: Remainders, above: Sequence[Remainders]
+    ) -> None:
         self._b = b
         self._remainders = remainders
+        self._above = above
+        """Of whole numbers by each gap."""
         self._bounds = Bounds("0", "0", 0)
         self._shared: dict[Digits, int | None] = {}
         """States that do not depend on the lower bound's digits; None for those with no end."""
@@ -173,8 +177,8 @@ class _Magnitudes:
             check_deadline()
             if len(edges) > MOST_NUMBER_STATES:
                 raise LimitError(
-                    f"multiples of {self._bounds.step} between such bounds need more than "
-                    f"{MOST_NUMBER_STATES} states; use a smaller multiple_of or drop it"
+                    f"the multiples of a step{_shown(self._bounds)} between such bounds need more "
+                    f"than {MOST_NUMBER_STATES} states; use a smaller multiple_of or drop it"
                 )
             edges[at] = list(self._outgoing(at))
             pending.extend(to for _, _, to in edges[at])
@@ -228,6 +232,9 @@ class _Magnitudes:
 
     def _nearer(self, at: Digits, digit: int) -> tuple[int, ...]:
         """The distances above the last multiple of each gap, after one more digit."""
+        if not self._bounds.fraction_digits:
+            pairs = zip(at.near, self._bounds.gaps, self._above, strict=True)
+            return tuple(same.of((near * 10 + digit) % gap) for near, gap, same in pairs)
         if at.fraction < 0:
             return tuple(
                 (near * 10 + digit) % self._whole_gap(gap)
@@ -286,6 +293,14 @@ class _Magnitudes:
             low == EQUAL and not self._tail(at, self._bounds.low).strip("0")
         )
         return at_least and high != GREATER
+
+
+def _shown(bounds: Bounds) -> str:
+    """A step, where it is short enough to be shown: ` of 7`, ` of 125 / 10**4`."""
+    if bounds.step >= 10**20:
+        return f" of {len(decimal_text(bounds.step))} digits"
+    places = f" / 10**{bounds.fraction_digits}" if bounds.fraction_digits else ""
+    return f" of {bounds.step}{places}"
 
 
 _Edges: TypeAlias = dict[Digits, list[tuple[int, int, Digits]]]

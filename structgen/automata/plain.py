@@ -21,6 +21,7 @@ from structgen.automata.frames import (
     Frame,
     FrameBuilder,
 )
+from structgen.automata.numbers import number_frame
 
 MOST_DIGITS = 15
 MINUS, POINT, ZERO, ONE = 0x2D, 0x2E, 0x30, 0x31
@@ -41,9 +42,18 @@ class Spelling(NamedTuple):
 _Edges: TypeAlias = dict[tuple[int, Spelling], list[tuple[int, int, tuple[int, Spelling]]]]
 
 
-@lru_cache(maxsize=256)
 def plain_number_frame(frame: Frame) -> Frame | None:
     """Those texts of a number's frame that are in the one spelling; None if there are none."""
+    return _any_plain_number() if frame is number_frame() else _plain(frame)
+
+
+@cache
+def _any_plain_number() -> Frame | None:
+    return _plain(number_frame())
+
+
+@lru_cache(maxsize=256)
+def _plain(frame: Frame) -> Frame | None:
     edges: _Edges = {}
     start = (0, Spelling())
     pending: deque[tuple[int, Spelling]] = deque([start])

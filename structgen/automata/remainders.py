@@ -6,8 +6,8 @@ from __future__ import annotations
 class Remainders:
     """Classes of remainders by a step, each known by the first of its members that was met.
 
-    Example: by 1000, `of(7)` and `of(123)` are one class, as three zeros must follow either; so 1000
-    has four classes, one for each number of zeros at the end, up to three.
+    Example: by 1000, `of(7)` and `of(123)` are one class, as three zeros must follow either; so
+    1000 has four classes, one for each number of zeros at the end, up to three.
     """
 
     def __init__(self, step: int) -> None:
@@ -34,6 +34,5 @@ class Remainders:
         """
         missing = (-remainder * power % self._step for power in self._powers)
         return tuple(
-            rest if rest < power else -1
-            for rest, power in zip(missing, self._powers, strict=True)
+            rest if rest < power else -1 for rest, power in zip(missing, self._powers, strict=True)
         )

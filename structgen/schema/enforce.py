@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from structgen.errors import Fault
 from structgen.schema.distinct import Distinct, free_keys_differ, scoped
@@ -17,7 +18,9 @@ from structgen.schema.nodes import (
     Ref,
     Schema,
     Union,
+    union,
 )
+from structgen.schema.rewrite import rewritten, rewritten_schema
 
 
 def unenforceable(schema: Schema) -> tuple[Fault, ...]:
@@ -27,6 +30,36 @@ def unenforceable(schema: Schema) -> tuple[Fault, ...]:
     if walker.any_scope:
         faults += Distinct(schema.definitions).mixed(schema.root)
     return tuple(dict.fromkeys(faults))
+
+
+def with_fewer_sets(schema: Schema, faults: tuple[Fault, ...]) -> tuple[Schema, tuple[Fault, ...]]:
+    """A Python type's schema, and its faults, where repeats need not be forbidden in some sets.
+
+    A repeated item of a set is valid and does no harm, unless several items are demanded. So where
+    repeats cannot be forbidden in a union or in embedded JSON they are allowed there, and
+    everywhere if that is not enough.
+    """
+    for change in (_repeats_in_unions, _repeats_in_sets):
+        relaxed = rewritten_schema(schema, change)
+        faults = unenforceable(relaxed)
+        if not faults:
+            return relaxed, ()
+    return schema, faults
+
+
+def _repeats_in_sets(node: Node) -> Node:
+    harmless = isinstance(node, Array) and node.unique and node.min_items <= 1
+    return replace(node, unique=False) if harmless else node
+
+
+def _repeats_in_unions(node: Node) -> Node:
+    match node:
+        case Embedded():
+            return Embedded(rewritten(node.node, _repeats_in_sets))
+        case Union() if sum(isinstance(option, Array) for option in node.options) > 1:
+            return union(map(_repeats_in_sets, node.options))
+        case _:
+            return node
 
 
 class _Walker:

@@ -15,7 +15,7 @@ from structgen.options import Limits
 from structgen.regex import PatternTooLarge
 from structgen.schema.check import unsatisfiable
 from structgen.schema.core import AfterCheck, Core, CoreNodes, read_core_schema
-from structgen.schema.enforce import unenforceable
+from structgen.schema.enforce import unenforceable, with_fewer_sets
 from structgen.schema.functions import arguments_model, is_function
 from structgen.schema.jsonschema import JsonSchemaNodes, read_json_schema
 from structgen.schema.nodes import Schema
@@ -115,6 +115,8 @@ def _checked(read: CoreNodes | JsonSchemaNodes, title: str) -> Schema:
         raise UnsupportedSchemaError(read.faults, schema=title)
     schema = Schema(read.root, read.definitions, title)
     beyond = unenforceable(schema)
+    if beyond and isinstance(read, CoreNodes):
+        schema, beyond = with_fewer_sets(schema, beyond)
     if beyond:
         raise UnsupportedSchemaError(beyond, schema=title)
     return _possible(schema, read.impossible)

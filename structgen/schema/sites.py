@@ -43,6 +43,12 @@ def sites(schema: Schema) -> Iterator[Site]:
     yield from _Walker(schema).visit(Site("$", schema.root))
 
 
+def path_of(schema: Schema, node: Node) -> str | None:
+    """Where a node, or what it refers to, stands first; None if it is only a part of others."""
+    target = resolve(schema, node)
+    return next((site.path for site in sites(schema) if site.node is target), None)
+
+
 def resolve(schema: Schema, node: Node) -> Node:
     """The node that a reference stands for."""
     while isinstance(node, Ref):

@@ -79,7 +79,10 @@ def bind(program: Program, vocabulary: Vocabulary, limits: Limits) -> Automaton:
     distances.distances(arrays, (cost, label_cost, room), (trie, first, second), groups, bases)
     tokens, height = int(cost[1, 0]), int(cost[1, 2])
     if tokens >= kernels.UNREACHABLE and not vocabulary.missing_bytes:
-        raise LimitError(f"the shortest value takes more than {kernels.UNREACHABLE} tokens")
+        raise LimitError(
+            f"$: the shortest value takes more than {kernels.UNREACHABLE} tokens; lower the counts "
+            "that arrays, objects and strings must reach"
+        )
     if tokens >= kernels.UNREACHABLE:
         missing = [byte for byte in vocabulary.missing_bytes if _occurs(program, byte)]
         listed = ", ".join(f"0x{byte:02X}" for byte in missing[:16])

@@ -46,8 +46,8 @@ BLANKS = frozenset(b" \n\t\r")
 _BEFORE_PART = re.compile(rb"^[ \n\t\r]|,")
 """Behind a comma and blanks another part begins."""
 _COMMA = re.compile(rb",")
-_CLOSED = re.compile(rb'"\s*,')
-"""The same after the end of a string."""
+_CLOSED = re.compile(rb'"\s*(?::.*)?,', re.DOTALL)
+"""The same after the end of a string, which may be a key with its value."""
 _OPENS = re.compile(rb"[\[{].*,", re.DOTALL)
 """A scope that begins and goes on with a second part."""
 _CLOSES = re.compile(rb"[\]},]")

@@ -191,16 +191,16 @@ def written(n: int, places: int) -> str:
     return "-" * (n < 0) + whole + ("." + fraction if fraction else "")
 
 
-steps = st.sampled_from([1, 2, 3, 5, 7, 8, 10, 12, 20, 25, 50, 60, 99, 100, 125, 250, 1000, 1024])
+steps = st.sampled_from([1, 2, 3, 5, 7, 8, 10, 12, 20, 25, 50, 60, 100, 125, 250, 1000])
 
 
-@examples(200)
+@examples(100)
 @given(
     st.integers(-3000, 3000),
     st.integers(0, 10**5),
-    st.integers(0, 3),
+    st.integers(0, 2),
     steps,
-    st.sampled_from([(), (), (4,), (3, 10), (2, 7)]),
+    st.sampled_from([(), (), (4,), (10,), (2, 3)]),
     st.lists(st.integers(-(10**5), 10**5), max_size=10),
 )
 @example(low=-1000, more=2000, places=0, step=1000, gaps=(), others=[])
@@ -226,7 +226,7 @@ def test_remainders_of_a_class_are_completed_by_the_same_digits(step):
         other = remainders.of(remainder)
         for length in range(4):
             tails = range(10**length)
-            mine, theirs = ((r * 10**length for r in (remainder, other)))
+            mine, theirs = (r * 10**length for r in (remainder, other))
             assert all(((mine + t) % step == 0) == ((theirs + t) % step == 0) for t in tails)
 
 

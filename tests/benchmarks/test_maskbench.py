@@ -201,6 +201,8 @@ class XGrammar:
     """The engine without its cache, on one thread as the others."""
 
     name = "xgrammar"
+    every = 12
+    """Only every so many schemas: some take minutes."""
 
     def __init__(self, tokenizer: Any, width: int, eos: int) -> None:
         import xgrammar
@@ -292,10 +294,11 @@ def test_masks_along_instances(
 
 def test_peers(report: Report, walks: list[tuple[Any, list[list[int]]]], peer: Any) -> None:
     """The same schemas and instances; where the peer refuses either, that is counted."""
+    every = getattr(peer, "every", 1)
     compiling: list[float] = []
     masks: list[float] = []
     refused = rejected = 0
-    for schema, instances in walks:
+    for schema, instances in walks[::every]:
         try:
             started = clock()
             walker: Walker = peer.start(Source(schema))

@@ -165,7 +165,8 @@ BOUNDS: list[tuple[dict[str, Any], Any]] = [
     ({"type": "string", "pattern": "^(ab)*$", "minLength": BILLION}, StructgenError),
     ({"type": "string", "pattern": "a", "maxLength": BILLION}, EITHER),
     ({"type": "object", "minProperties": BILLION}, EITHER),
-    ({"type": "object", "maxProperties": BILLION}, EITHER),
+    ({"type": "object", "maxProperties": BILLION}, CompiledSchema),
+    ({"type": "object", "required": ["a"], "maxProperties": 5000}, CompiledSchema),
     ({"type": "array", "maxItems": 1e300}, CompiledSchema),
     ({"type": "array", "minItems": 1e300}, LimitError),
     ({"type": "string", "minLength": math.nan}, SchemaError),
@@ -180,3 +181,16 @@ BOUNDS: list[tuple[dict[str, Any], Any]] = [
 @pytest.mark.parametrize(("schema", "expected"), BOUNDS, ids=range(len(BOUNDS)))
 def test_huge_bounds(schema, expected):
     assert_ends(schema, expected)
+
+
+NEEDS: list[tuple[dict[str, Any], str]] = [
+    ({"type": "array", "minItems": BILLION}, "$: min_items=1000000000"),
+    ({"properties": {"a": {"items": {"type": "string", "minLength": BILLION}}}}, "$.a[*]: min_le"),
+    ({"properties": {"a": {"type": "number", "multipleOf": 1e308}}}, "$.a: the multiples"),
+    (properties(1500), "$: an object with 1500 properties"),
+]
+
+
+@pytest.mark.parametrize(("schema", "words"), NEEDS, ids=range(len(NEEDS)))
+def test_limits_name_the_place(schema, words):
+    assert_ends(schema, LimitError, words)

@@ -103,7 +103,7 @@ BYTES = strategies.byte_vocabulary()
 SEEDS = st.integers(0, 2**32)
 
 
-@examples(30)
+@examples(20)
 @given(strategies.schemas(), strategies.layouts(), SEEDS)
 def test_byte_masks_along_random_walks(schema, options, seed):
     check_random_walk(schema, BYTES, options, random.Random(seed))

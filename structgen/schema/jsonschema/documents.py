@@ -14,7 +14,7 @@ Json: TypeAlias = dict[str, Any]
 MOST_LEVELS = 64
 """Nesting of the schema as it is written; a recursive schema may go deeper while generating."""
 
-_ONE = (
+_ONE = {
     "items",
     "additionalItems",
     "contains",
@@ -27,16 +27,16 @@ _ONE = (
     "then",
     "else",
     "contentSchema",
-)
-_SEVERAL = ("prefixItems", "items", "allOf", "anyOf", "oneOf")
-_NAMED = (
+}
+_SEVERAL = {"prefixItems", "items", "allOf", "anyOf", "oneOf"}
+_NAMED = {
     "$defs",
     "definitions",
     "properties",
     "patternProperties",
     "dependentSchemas",
     "dependencies",
-)
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +64,9 @@ class Document:
     dynamic: dict[str, list[Place]] = field(default_factory=lambda: dict[str, list[Place]]())
     """Where each `$dynamicAnchor` is."""
     _bases: dict[int, str] = field(default_factory=dict[int, str])
+    _found: dict[tuple[str, str], Place | None] = field(
+        default_factory=lambda: dict[tuple[str, str], Place | None]()
+    )
     _indexed: bool = False
 
     def base_of(self, schema: Json, base: str) -> str:
@@ -75,6 +78,12 @@ class Document:
 
     def find(self, reference: str, base: str) -> Place | None:
         """What a reference leads to; None if that is outside of the document or nothing."""
+        key = (reference, base)
+        if key not in self._found:
+            self._found[key] = self._find(reference, base)
+        return self._found[key]
+
+    def _find(self, reference: str, base: str) -> Place | None:
         self._index()
         address, fragment = urldefrag(_join(base, reference, keep=True))
         place = self._resources.get(address)
@@ -152,21 +161,17 @@ def _join(base: str, reference: str, *, keep: bool = False) -> str:
 
 def _parts(place: Place) -> Iterator[Place]:
     schema: Json = place.schema
-    for keyword in _ONE:
-        part = schema.get(keyword)
+    for keyword, part in schema.items():
         if isinstance(part, dict):
-            yield Place(part, child(place.path, keyword), place.base)
-    for keyword in _SEVERAL:
-        parts = schema.get(keyword)
-        if isinstance(parts, list):
-            for i, part in enumerate(cast(list[Any], parts)):
-                yield Place(part, f"{child(place.path, keyword)}[{i}]", place.base)
-    for keyword in _NAMED:
-        named = schema.get(keyword)
-        if isinstance(named, dict):
-            path = child(place.path, keyword)
-            for name, part in cast(Json, named).items():
-                yield Place(part, child(path, str(name)), place.base)
+            if keyword in _ONE:
+                yield Place(part, child(place.path, keyword), place.base)
+            elif keyword in _NAMED:
+                path = child(place.path, keyword)
+                for name, inner in cast(Json, part).items():
+                    yield Place(inner, child(path, str(name)), place.base)
+        elif isinstance(part, list) and keyword in _SEVERAL:
+            for i, inner in enumerate(cast(list[Any], part)):
+                yield Place(inner, f"{child(place.path, keyword)}[{i}]", place.base)
 
 
 def child(path: str, name: str) -> str:
