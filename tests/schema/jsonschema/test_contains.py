@@ -71,5 +71,5 @@ def test_limits() -> None:
     parts = [{"contains": {"const": n}} for n in range(5)]
     with pytest.raises(UnsupportedSchemaError, match="more than 4 kinds"):
         compile({"type": "array", "allOf": parts}, byte_vocabulary())
-    with pytest.raises(LimitError, match="lower its bounds"):
+    with pytest.raises(LimitError, match=r"\$: an array whose items are counted"):
         compile({"type": "array", "contains": ONE, "minContains": 30_000}, byte_vocabulary())
