@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import logging
 import re
 import sys
 from collections.abc import Iterator
@@ -68,6 +69,15 @@ def load(path: Path) -> ModuleType:
     sys.modules[spec.name] = module  # Pydantic looks the names of annotations up there
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(autouse=True)
+def quiet_again() -> Iterator[None]:
+    """What a page sets on the logger holds for that page only."""
+    logger = logging.getLogger("structgen")
+    level = logger.level
+    yield
+    logger.setLevel(level)
 
 
 @pytest.fixture

@@ -39,7 +39,7 @@ from structgen.deadline import check_deadline
 from structgen.errors import LimitError
 from structgen.options import Options
 from structgen.regex import PatternTooLarge
-from structgen.schema.distinct import few_distinct, free_keys_differ, scoped
+from structgen.schema.distinct import different_items, few_distinct, free_keys_differ, scoped
 from structgen.schema.nodes import (
     AnyJson,
     Array,
@@ -65,6 +65,7 @@ from structgen.schema.nodes import (
 from structgen.schema.nodes import Extra as Member
 from structgen.schema.sites import path_of
 from structgen.schema.sizes import Sizes
+from structgen.schema.strings import has_string
 
 LABELS = "labels"
 """Key of the one frame that all label sets share; its registers say which labels."""
@@ -146,7 +147,8 @@ class _Assembler:
             case Labels() | Choice():
                 yield self._labels(node.texts)
             case String():
-                yield self._string(node)
+                if self._has_text(node):
+                    yield self._string(node)
             case Integer() | Number() | Fixed():
                 yield from self._number(node)
             case Array():
@@ -169,6 +171,14 @@ class _Assembler:
             self.label_sets.append(texts)
             self._n_labels += len(texts)
         return self._intervals[key]
+
+    @staticmethod
+    def _has_text(node: String) -> bool:
+        """Whether any text agrees with patterns, exclusions and lengths; else nothing writes it."""
+        try:
+            return has_string(node)
+        except PatternTooLarge as error:
+            raise LimitError(_too_large(node, error)) from error
 
     def _string(self, node: String) -> Target:
         if node.patterns or node.excluded:
@@ -255,7 +265,7 @@ class _Assembler:
                 return self._object(node)
 
     def _array(self, node: Array) -> Frame:
-        different = self._different(node.item, node.min_items) if scoped(node) else None
+        different = self._different_items(node) if scoped(node) else None
         plain, self._plain = self._plain, self._plain or different is not None
         places = array_places(node, self.targets)
         self._plain = plain
@@ -269,6 +279,17 @@ class _Assembler:
         """Parts of which so many are needed, one after the other."""
         floor = self._sizes.nth_length(part, needed) if needed > 1 else 0
         return Different(min(floor or 0, NO_LIMIT))
+
+    def _different_items(self, node: Array) -> Different:
+        """Items of which the least number, or some of a kind, may have to be written."""
+        if not node.contains:
+            return self._different(node.item, node.min_items)
+        floors = [
+            self._sizes.nth_length(item, n) or 0
+            for item, needed in different_items(node)
+            for n in {1, max(needed, 1)}
+        ]
+        return Different(min(max(floors, default=0), NO_LIMIT))
 
     def _object(self, node: Object) -> Frame:
         slots = [
@@ -327,8 +348,8 @@ class _Assembler:
             key = ("other key", names)
             self.frames[key] = other_key_frame(names)
             return [(key, node.min_length, NO_LIMIT)]
-        excluded = tuple(sorted({*node.excluded, *names}))
-        return [self._string(replace(node, excluded=excluded))]
+        key_node = replace(node, excluded=tuple(sorted({*node.excluded, *names})))
+        return [self._string(key_node)] if self._has_text(key_node) else []
 
     def _embedded(self, node: Embedded) -> object:
         """Key of a string's frame that holds the node's JSON, escaped."""

@@ -24,7 +24,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from structgen.errors import ModelError, UsageError
+from structgen.errors import GenerationError, ModelError, UsageError
 from structgen.results import FinishReason
 from structgen.runtime.lm import Cache, LanguageModel
 from structgen.runtime.masking import apply_masks, n_words
@@ -246,6 +246,11 @@ class _Batch:
         packed = np.zeros((len(self.rows), n_words(self.lm.vocabulary.width)), dtype=np.int32)
         for row, words in zip(self.rows, packed, strict=True):
             row.session.fill_mask(words)
+            if not words.any():
+                raise GenerationError(
+                    "no token may come next, although the value is not finished: this is an error "
+                    "in structgen or in the session, please report it with the schema"
+                )
             if row.first_mask_s is None:
                 row.first_mask_s = time.perf_counter() - self.started - row.forward_s
         return packed

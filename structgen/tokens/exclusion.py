@@ -129,17 +129,17 @@ class Exclusion:
         depth = deepest.bit_length() - 1
         if any(scope.ended() is None for scope in at.scopes[depth:]):
             return None
-        scopes = at.scopes[:depth]
-        if len(scopes) == depth and depth and not deepest & 1 and scopes[-1].ended() is None:
-            return None  # the part is complete, and nothing but its end can follow
-        if len(scopes) == depth and depth and deepest & 1:
-            scope = scopes[-1]
-            if not scope.text and scope.written.texts:
-                dead = self._dead_ends(at, depth, scope.written)
-                if b"" in dead.prefixes and not self._other_ways(at, depth):
+        scopes = list(at.scopes[:depth])
+        for index, scope in enumerate(scopes):
+            if not deepest >> (depth - 1 - index) & 1:
+                if scope.ended() is None:
+                    return None  # the part is complete, and nothing but its end can follow
+            elif not scope.text and scope.written.texts:
+                dead = self._dead_ends(at, index + 1, scope.written)
+                if b"" in dead.prefixes and not self._other_ways(at, index + 1):
                     return None
-                scopes = (*scopes[:-1], scope.begun(dead))
-        settled = Point(at.low, at.high, at.used, scopes)
+                scopes[index] = scope.begun(dead)
+        settled = Point(at.low, at.high, at.used, tuple(scopes))
         byte = self._blank_ahead(settled)
         # Behind the blank that must follow a comma there may be no part left to write.
         return None if byte >= 0 and self._step(settled, byte) is None else settled

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from structgen.automata.frames import CHAIN, FLAGS, OPENS, ROW, IntArray
+from structgen.automata.frames import CHAIN, FLAGS, LABEL, OPENS, ROW, IntArray
 from structgen.automata.kernels import (
     FULL,
     NO_SCOPES,
@@ -56,10 +56,13 @@ def scoped_step(
     for i in range(low, high):
         state = long(threads[i, T_STATE])
         after, _, _ = step(program, state, long(threads[i, T_A]), long(threads[i, T_B]), byte)
-        if after >= 0:
-            path = own_scopes(program, arena, state, long(threads[i, T_STACK]))
+        if after < 0:
+            continue
+        # A declared key and a free one may begin alike: as long as it may be a free one, it is.
+        own = own_scopes(program, arena, state, long(threads[i, T_STACK]))
+        if own >= path:
+            path = own
             opens = 1 if program[0][state, FLAGS] & OPENS else 0
-            break
     top, used, _ = advance_threads(program, plan, arena, used, threads, low, high, byte)
     if top == FULL:
         return FULL, used, path, opens, NO_SCOPES
@@ -70,12 +73,22 @@ def scoped_step(
 def deepest_path(
     program: ProgramArrays, arena: IntArray, threads: IntArray, low: int, high: int
 ) -> int:
-    """The longest path of threads[low:high]; of equally long ones, one inside a part."""
+    """The longest path of those of threads[low:high] that go on; of equal ones, inside a part."""
     deepest = NO_SCOPES
     for i in range(low, high):
         state, stack = long(threads[i, T_STATE]), long(threads[i, T_STACK])
-        deepest = max(deepest, own_scopes(program, arena, state, stack))
+        if _goes_on(program, state, long(threads[i, T_A]), long(threads[i, T_B])):
+            deepest = max(deepest, own_scopes(program, arena, state, stack))
     return deepest
+
+
+@kernel
+def _goes_on(program: ProgramArrays, state: int, a: int, b: int) -> bool:
+    """Whether a thread has a byte edge, apart from calls and returns."""
+    states, starts = program[0], program[5]
+    if states[state, FLAGS] & LABEL:
+        return b - a > 1 or starts[a] + states[state, ROW] < starts[a + 1]
+    return states[state, CHAIN] >= 0 or states[state, ROW] >= 0
 
 
 @kernel

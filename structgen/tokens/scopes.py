@@ -89,8 +89,8 @@ class Scope:
 
     def ended(self) -> Scope | None:
         """Between two parts; None if the part was written before."""
-        if not self.text:
-            return self if self.dead is None else Scope(self.written)
+        if not self.text or _is_cut_off(self.text):
+            return Scope(self.written)
         if part_key(self.text) in self.written.keys:
             return None
         return Scope(self.written.with_part(self.text))
@@ -146,6 +146,15 @@ def after_byte(scopes: Scopes, byte: int, path: int, opens: bool, empty: Scope) 
             return None
         after.append(found)
     return tuple(after)
+
+
+def _is_cut_off(text: bytes) -> bool:
+    """Whether a string has not ended: what began like a free key became a declared one."""
+    if text[:1] != b'"':
+        return False
+    inside = text[1:-1]
+    backslashes = len(inside) - len(inside.rstrip(b"\\"))
+    return len(text) < 2 or text[-1:] != b'"' or backslashes % 2 == 1
 
 
 def part_key(text: bytes) -> str | bytes:

@@ -29,7 +29,16 @@ class Session:
             s.advance(pick(row))
     """
 
-    __slots__ = ("_ended", "_max_tokens", "_source", "_state", "_taken", "_trail", "_vocabulary")
+    __slots__ = (
+        "_ended",
+        "_limited",
+        "_max_tokens",
+        "_source",
+        "_state",
+        "_taken",
+        "_trail",
+        "_vocabulary",
+    )
 
     def __init__(self, source: TableSource, vocabulary: Vocabulary, max_tokens: int | None) -> None:
         self._source = source
@@ -39,6 +48,8 @@ class Session:
         self._taken: list[int] = []
         self._state = source.current().start
         self._ended = False
+        # The last mask that the budget narrowed: `allows` and `advance` ask for it again.
+        self._limited: tuple[State, int, IntArray] | None = None
 
     @property
     def accepting(self) -> bool:
@@ -86,7 +97,11 @@ class Session:
         if self._max_tokens is None:
             return mask
         left = self._max_tokens - len(self._trail) - 1
-        return mask if left >= state.worst else state.table.limited_mask(state, left)
+        if left >= state.worst:
+            return mask
+        if self._limited is None or self._limited[0] is not state or self._limited[1] != left:
+            self._limited = (state, left, state.table.limited_mask(state, left))
+        return self._limited[2]
 
     def fill_mask(self, row: IntArray) -> None:
         """Write the mask to `row`, int32[n_words] (32 tokens a word), on the caller's memory."""

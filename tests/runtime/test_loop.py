@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from structgen.errors import IllegalTokenError, ModelError, UsageError
+from structgen.errors import GenerationError, IllegalTokenError, ModelError, UsageError
 from structgen.runtime.loop import Finished, Step, decode
 from structgen.runtime.sampling import Sampling
 from structgen.testing import FakeLM, RandomLM, ScriptedLM, byte_vocabulary, small_vocabulary
@@ -71,6 +71,13 @@ def test_the_end_token_ends_a_value_that_could_go_on():
     assert written(BYTES, events) == "ab"
     assert events[-2].end
     assert events[-1].finish_reason == "stop"
+
+
+def test_a_session_that_allows_nothing_is_an_error_of_its_own():
+    session = FreeSession(BYTES, legal=range(97, 123), max_tokens=5)
+    session.fill_mask = lambda row: row.fill(0)
+    with pytest.raises(GenerationError, match="no token may come next"):
+        list(decode(RandomLM(BYTES), [[1]], [session]))
 
 
 def test_a_used_up_budget_stops_in_a_finished_state():

@@ -16,6 +16,7 @@ from structgen.schema.enforce import unenforceable
 from structgen.schema.nodes import (
     AnyJson,
     Array,
+    Contains,
     Extra,
     Integer,
     Labels,
@@ -234,3 +235,67 @@ def test_sessions_with_different_histories_stay_apart() -> None:
     first.rollback(5)
     assert first.token_ids == list(b'["')
     assert ord("a") in allowed(first)
+
+
+def follow(session: Any, text: bytes) -> bool:
+    """Take bytes as long as the mask allows them."""
+    for byte in text:
+        if byte not in allowed(session):
+            return False
+        session.advance(byte)
+    return True
+
+
+NESTED = Array(Array(Integer(), unique=True), unique=True)
+
+
+@pytest.mark.parametrize(
+    ("node", "legal", "illegal"),
+    [
+        (NESTED, b"[[1], [2], []]", b"[[1], [1]]"),
+        (NESTED, b"[[1, 2], [1], [2, 1]]", b"[[1, 2], [1], [1, 2]]"),
+        (NESTED, b"[[], [1]]", b"[[], []]"),
+        (
+            Object((Property("b", Integer(), False),), (Extra(String(), Integer()),), (), 2),
+            b'{"b": 1, "ba": 2, "a": 3}',
+            b'{"a": 1, "a": 2}',
+        ),
+        (
+            Object((Property("abc", Integer(), False),), (Extra(String(), Integer()),), (), 2),
+            b'{"abd": 1, "ab": 2}',
+            b'{"abd": 1, "abd": 2}',
+        ),
+        (
+            Object((Property("abc", Integer(), False),), (Extra(String(), Integer()),), (), 2),
+            b'{"abc": 1, "ab": 2}',
+            b'{"ab": 1, "ab": 2}',
+        ),
+    ],
+)
+def test_scopes_within_scopes_and_keys_that_begin_alike(
+    node: Node, legal: bytes, illegal: bytes
+) -> None:
+    compiled = compile_nodes(Schema(node, {}), BYTES)
+    assert follow(compiled.session(), legal)
+    assert not follow(compiled.session(), illegal)
+
+
+def test_contained_items_without_repeats_fit_every_budget() -> None:
+    """A token of several bytes does not make a part cheaper than was promised."""
+    pieces = [b"true", b"false", b"[1", b", "]
+    tokens = [*(bytes((byte,)) for byte in range(256)), *pieces]
+    vocabulary = Vocabulary.from_bytes([*tokens, None], eos_token_ids=len(tokens))
+    kinds = Contains(labels((b"false", b"true")), AnyJson())
+    node = Array(AnyJson(), 1, None, contains=(kinds,), unique=True)
+    compiled = compile_nodes(Schema(node, {}), vocabulary)
+    rng = random.Random(0)
+    for more in range(12):
+        for _ in range(20):
+            session = compiled.session(max_tokens=compiled.min_tokens + more)
+            while not session.complete and not session.exhausted:
+                legal = [token for token in allowed(session) if token < len(tokens)]
+                assert legal or session.accepting
+                if not legal:
+                    break
+                likely = [token for token in legal if tokens[token][:1] in b"[1,t]"]
+                session.advance(rng.choice(likely or legal))
