@@ -34,7 +34,8 @@ from structgen.errors import LimitError
 from structgen.options import Limits
 from structgen.tokens import scope_kernels, walks
 from structgen.tokens.automaton import Automaton
-from structgen.tokens.exclusion import Exclusion, NoSpace, Point
+from structgen.tokens.exclusion import Exclusion
+from structgen.tokens.points import NoSpace, Point
 from structgen.tokens.profiles import ProfileCache
 from structgen.tokens.scopes import Scopes
 from structgen.tokens.trie import END
