@@ -21,10 +21,22 @@ if TYPE_CHECKING:
     from structgen.compiler import clear_cache as clear_cache
     from structgen.compiler import compile as compile
     from structgen.errors import BudgetError as BudgetError
+    from structgen.errors import EnvironmentFault as EnvironmentFault
+    from structgen.errors import GenerationError as GenerationError
     from structgen.errors import IllegalTokenError as IllegalTokenError
+    from structgen.errors import InvalidTextError as InvalidTextError
+    from structgen.errors import LimitError as LimitError
+    from structgen.errors import MissingDependencyError as MissingDependencyError
+    from structgen.errors import ModelError as ModelError
+    from structgen.errors import OptionError as OptionError
+    from structgen.errors import PromptTooLongError as PromptTooLongError
     from structgen.errors import SchemaError as SchemaError
     from structgen.errors import StructgenError as StructgenError
+    from structgen.errors import UnsatisfiableSchemaError as UnsatisfiableSchemaError
+    from structgen.errors import UnsupportedSchemaError as UnsupportedSchemaError
+    from structgen.errors import UsageError as UsageError
     from structgen.errors import ValidationFailedError as ValidationFailedError
+    from structgen.errors import VocabularyError as VocabularyError
     from structgen.explanation import Explanation as Explanation
     from structgen.explanation import explain as explain
     from structgen.generator import Generator as Generator
@@ -59,10 +71,22 @@ _HOMES = {
     "structgen.compiler": ("CompiledSchema", "clear_cache", "compile"),
     "structgen.errors": (
         "BudgetError",
+        "EnvironmentFault",
+        "GenerationError",
         "IllegalTokenError",
+        "InvalidTextError",
+        "LimitError",
+        "MissingDependencyError",
+        "ModelError",
+        "OptionError",
+        "PromptTooLongError",
         "SchemaError",
         "StructgenError",
+        "UnsatisfiableSchemaError",
+        "UnsupportedSchemaError",
+        "UsageError",
         "ValidationFailedError",
+        "VocabularyError",
     ),
     "structgen.explanation": ("Explanation", "explain"),
     "structgen.generator": ("Generator",),

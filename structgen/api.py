@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
@@ -21,6 +21,7 @@ from structgen.runtime.sampling import Sampling
 from structgen.schema.bans import banned_texts, without_strings
 from structgen.schema.load import load_schema
 from structgen.schema.roots import Form
+from structgen.tokens.vocabulary import id_set
 
 if TYPE_CHECKING:
     from structgen.runtime.hf import HFModel
@@ -63,9 +64,9 @@ def generate(
     layout: Layout = "spaced",
     require_all: bool = False,
     schema_prompt: SchemaPrompt = True,
-    banned_strings: Collection[str] = (),
-    allowed_token_ids: Collection[int] | None = None,
-    banned_token_ids: Collection[int] = (),
+    banned_strings: Iterable[str] | None = (),
+    allowed_token_ids: Iterable[int] | None = None,
+    banned_token_ids: Iterable[int] | None = (),
 ) -> T: ...
 @overload
 def generate(
@@ -84,9 +85,9 @@ def generate(
     layout: Layout = "spaced",
     require_all: bool = False,
     schema_prompt: SchemaPrompt = True,
-    banned_strings: Collection[str] = (),
-    allowed_token_ids: Collection[int] | None = None,
-    banned_token_ids: Collection[int] = (),
+    banned_strings: Iterable[str] | None = (),
+    allowed_token_ids: Iterable[int] | None = None,
+    banned_token_ids: Iterable[int] | None = (),
 ) -> Any: ...
 def generate(
     schema: Any,
@@ -104,9 +105,9 @@ def generate(
     layout: Layout = "spaced",
     require_all: bool = False,
     schema_prompt: SchemaPrompt = True,
-    banned_strings: Collection[str] = (),
-    allowed_token_ids: Collection[int] | None = None,
-    banned_token_ids: Collection[int] = (),
+    banned_strings: Iterable[str] | None = (),
+    allowed_token_ids: Iterable[int] | None = None,
+    banned_token_ids: Iterable[int] | None = (),
 ) -> Any:
     """Generate one value of a type; keep a `Generator` to generate many.
 
@@ -121,9 +122,11 @@ def generate(
         StructgenError: see `Generator`; the schema and the options are checked before a model is
             loaded.
     """
+    banned = banned_texts(banned_strings)
+    allowed = None if allowed_token_ids is None else id_set("allowed_token_ids", allowed_token_ids)
+    unwanted = id_set("banned_token_ids", banned_token_ids)
     if lm is None:
         Options(layout, require_all)
-        banned = banned_texts(banned_strings)
         schema_text(without_strings(load_schema(schema).schema, banned), schema_prompt)
         check_prompt(prompt)
         check_max_new_tokens(max_new_tokens)
@@ -143,9 +146,9 @@ def generate(
         layout=layout,
         require_all=require_all,
         schema_prompt=schema_prompt,
-        banned_strings=banned_strings,
-        allowed_token_ids=allowed_token_ids,
-        banned_token_ids=banned_token_ids,
+        banned_strings=banned,
+        allowed_token_ids=allowed,
+        banned_token_ids=unwanted,
     )
     return generator(prompt)
 

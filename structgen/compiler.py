@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Collection
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Generic, TypeVar, cast
@@ -26,7 +26,7 @@ from structgen.errors import (
     VocabularyError,
 )
 from structgen.options import Layout, Limits, Options
-from structgen.schema.bans import banned_texts, without_strings
+from structgen.schema.bans import banned_texts, reader_without_strings, without_strings
 from structgen.schema.check import unsatisfiable
 from structgen.schema.fingerprint import fingerprint
 from structgen.schema.functions import arguments_model, forget_functions, is_function
@@ -39,7 +39,7 @@ from structgen.tokens.parts import PartSession, limited_parts
 from structgen.tokens.profiles import ProfileCache
 from structgen.tokens.session import Session, check_budget
 from structgen.tokens.tables import TableSource
-from structgen.tokens.vocabulary import Vocabulary
+from structgen.tokens.vocabulary import Vocabulary, id_set
 
 logger = logging.getLogger("structgen")
 
@@ -128,9 +128,11 @@ class CompiledSchema(Generic[T]):
         """The value that a generated text stands for.
 
         Raises:
-            InvalidTextError: bytes that are not UTF-8.
+            InvalidTextError: bytes that are not UTF-8, or no text at all.
             ValidationFailedError: a Python validator rejected the value.
         """
+        if not isinstance(text, str | bytes):  # pyright: ignore[reportUnnecessaryIsInstance]  # untyped callers
+            raise InvalidTextError(f"a text is str or bytes, got {type(text).__name__}")
         try:
             text = text.decode() if isinstance(text, bytes) else text
             text.encode()
@@ -233,7 +235,10 @@ class Compiler:
         if options.banned_strings:
             with deadline(options.limits.max_seconds):
                 schema = without_strings(loaded.schema, options.banned_strings)
-            loaded = replace(loaded, schema=schema)
+            written = loaded.written
+            if written is not None:
+                written = reader_without_strings(written, options.banned_strings)
+            loaded = replace(loaded, schema=schema, written=written)
         impossible = options.require_all and unsatisfiable(loaded.schema, require_all=True)
         if impossible:
             raise UnsatisfiableSchemaError(impossible, schema=loaded.schema.title)
@@ -272,9 +277,9 @@ def compile(
     *,
     layout: Layout = "spaced",
     require_all: bool = False,
-    banned_strings: Collection[str] = (),
-    allowed_token_ids: Collection[int] | None = None,
-    banned_token_ids: Collection[int] = (),
+    banned_strings: Iterable[str] | None = (),
+    allowed_token_ids: Iterable[int] | None = None,
+    banned_token_ids: Iterable[int] | None = (),
     limits: Limits | None = None,
 ) -> CompiledSchema[T]:
     """Compile a Pydantic model, any type that Pydantic can validate, a JSON Schema, or a function.
@@ -303,10 +308,11 @@ def compile(
         )
     banned = banned_texts(banned_strings)
     options = Options(layout, require_all, Limits() if limits is None else limits, banned)
-    if allowed_token_ids is None and not len(banned_token_ids):
+    allowed = None if allowed_token_ids is None else id_set("allowed_token_ids", allowed_token_ids)
+    unwanted = id_set("banned_token_ids", banned_token_ids)
+    if allowed is None and not unwanted:
         return _COMPILER.compile(schema, vocabulary, options)
-    allowed = None if allowed_token_ids is None else frozenset(allowed_token_ids)
-    usable = _restricted(vocabulary, vocabulary.encoder_id, allowed, frozenset(banned_token_ids))
+    usable = _restricted(vocabulary, vocabulary.encoder_id, allowed, unwanted)
     try:
         return _COMPILER.compile(schema, usable, options)
     except VocabularyError as error:

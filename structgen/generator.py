@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -68,9 +68,9 @@ class Generator(Generic[T]):
         layout: Layout = "spaced",
         require_all: bool = False,
         schema_prompt: SchemaPrompt = True,
-        banned_strings: Collection[str] = (),
-        allowed_token_ids: Collection[int] | None = None,
-        banned_token_ids: Collection[int] = (),
+        banned_strings: Iterable[str] | None = (),
+        allowed_token_ids: Iterable[int] | None = None,
+        banned_token_ids: Iterable[int] | None = (),
         limits: Limits | None = None,
     ) -> None:
         self._sampling = Sampling(do_sample, temperature, top_k, top_p, min_p, seed)

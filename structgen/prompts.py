@@ -78,7 +78,9 @@ def check_prompt(prompt: object) -> None:
         except UnicodeDecodeError as error:
             raise InvalidTextError(f"the prompt is bytes and not UTF-8: {error}") from error
         raise InvalidTextError("the prompt is bytes; decode it: prompt.decode()")
-    if not isinstance(prompt, Sequence) or not prompt:
+    if isinstance(prompt, Sequence) and not prompt:
+        raise InvalidTextError("the prompt is an empty list; pass a text or chat messages")
+    if not isinstance(prompt, Sequence):
         raise InvalidTextError(
             f"a prompt is a text or a list of chat messages, got {type(prompt).__name__}"
         )

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, Json, TypeAdapter, create_mod
 import structgen as sg
 from structgen.errors import OptionError, UnsatisfiableSchemaError, VocabularyError
 from structgen.generator import Generator
-from structgen.testing import RandomLM, byte_vocabulary, small_vocabulary
+from structgen.testing import RandomLM, ScriptedLM, byte_vocabulary, small_vocabulary
 from structgen.tokens.vocabulary import Vocabulary
 from tests.walks import allowed, generate
 from tests.zoo import ZOO
@@ -109,10 +109,31 @@ def test_a_schema_of_which_nothing_is_left_is_refused_by_path(schema, banned, pr
         sg.compile(schema, BYTES, banned_strings=banned)
 
 
-@pytest.mark.parametrize("banned", ["bad", [""], [1], ["\ud800"], [str(n) for n in range(1001)]])
+@pytest.mark.parametrize("banned", ["bad", 5, [""], [1], ["\ud800"], [str(n) for n in range(1001)]])
 def test_banned_strings_that_make_no_sense(banned):
     with pytest.raises(OptionError, match="banned_strings"):
         sg.compile(str, BYTES, banned_strings=banned)
+
+
+def test_no_other_split_brings_a_banned_string_into_a_part():
+    choice = Literal["a", "ab", "1"]
+    lm = ScriptedLM(WORDS, "abc")
+    found = sg.generate(sg.Sequence(choice, sg.Text()), "?", lm=lm, banned_strings=["ab"])
+    assert found == ("a", "bc")
+    texts = sg.Sequence(sg.Regex("[^b]*"), sg.Sequence(sg.Text(stop="x")))
+    assert sg.compile(texts, BYTES).validate("aacx") == ("aacx"[:3], ("",))
+    assert sg.compile(texts, BYTES, banned_strings=["aa"]).validate("aacx") == ("a", ("ac",))
+
+
+def test_no_banned_strings_are_none_and_any_iterable_will_do():
+    plain = sg.compile(str, BYTES)
+    assert sg.compile(str, BYTES, banned_strings=None).fingerprint == plain.fingerprint
+    banned = sg.compile(str, BYTES, banned_strings=iter(["a"]))
+    assert banned.options.banned_strings == ("a",)
+    lm = RandomLM(WORDS)
+    text = sg.Text(max_length=9)
+    for seed in range(5):
+        assert "a" not in sg.generate(text, "?", lm=lm, banned_strings=iter(["a"]), seed=seed)
 
 
 def test_bans_belong_to_the_compiled_schema():
@@ -209,10 +230,27 @@ def test_a_list_that_leaves_nothing_to_write_is_refused():
 
 
 @pytest.mark.parametrize("options", [{"allowed_token_ids": [10**6]}, {"banned_token_ids": [-1]},
-                                     {"allowed_token_ids": ["a"]}])  # fmt: skip
+                                     {"allowed_token_ids": ["a"]}, {"allowed_token_ids": 5},
+                                     {"allowed_token_ids": [[1]]},
+                                     {"banned_token_ids": 5}])  # fmt: skip
 def test_ids_that_are_none(options):
     with pytest.raises(OptionError, match=f"{next(iter(options))}"):
         sg.compile(str, WORDS, **options)
+
+
+def test_ids_may_be_given_as_none_or_one_by_one():
+    plain = sg.compile(str, WORDS)
+    assert sg.compile(str, WORDS, banned_token_ids=None) is not None
+    banned = sg.compile(str, WORDS, banned_token_ids=iter(ids_of("c")))
+    assert plain.vocabulary == WORDS
+    assert banned.vocabulary == WORDS.restricted(None, ids_of("c"))
+
+
+@pytest.mark.parametrize("options", [{"allowed_token_ids": 5}, {"banned_token_ids": ["a"]}])
+def test_ids_are_checked_before_a_model_is_loaded(options, monkeypatch):
+    monkeypatch.setattr("structgen.api.default_lm", lambda: pytest.fail("a model is loaded"))
+    with pytest.raises(OptionError, match=next(iter(options))):
+        sg.generate(str, "?", **options)
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -31,6 +31,7 @@ from structgen.compiler import compile  # noqa: A004
 from structgen.errors import (
     BudgetError,
     Fault,
+    InvalidTextError,
     LimitError,
     OptionError,
     SchemaError,
@@ -40,6 +41,8 @@ from structgen.errors import (
     VocabularyError,
 )
 from structgen.options import Limits
+from structgen.prompts import check_prompt
+from structgen.schema.functions import arguments_of
 from structgen.tokens.vocabulary import Vocabulary
 from tests import strategies
 from tests.strategies import examples
@@ -402,6 +405,24 @@ def test_too_many_alternatives():
 
     with pytest.raises(LimitError, match=r"too ambiguous: more than Limits\.max_threads=1 "):
         open_all()
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: compile(int, BYTES).validate(5), InvalidTextError, "str or bytes, got int"),
+        (lambda: arguments_of(5), OptionError, "arguments_of takes .*, got 5"),
+        (lambda: Vocabulary.from_bytes(["a"], 0), VocabularyError, "token 0 is 'a'"),
+        (lambda: Vocabulary.from_bytes([], 0), VocabularyError, "no tokens"),
+        (lambda: check_prompt([]), InvalidTextError, "empty list"),
+        (lambda: compile('{"type": "string"}', BYTES), UnsupportedSchemaError, r"json\.loads"),
+        (lambda: compile({"enum": [object()]}, BYTES), UnsupportedSchemaError, "an object is not"),
+        (lambda: compile({1: 2}, BYTES), UnsupportedSchemaError, "but an int"),
+    ],
+)
+def test_what_is_passed_by_mistake(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
 
 
 # Options.

@@ -113,9 +113,10 @@ class _Assembler:
         self._n_labels = 0
         self._intervals: dict[int, Target] = {}
         self._anything: dict[bool, list[Target]] = {}
+        self._alive: dict[int, Object] = {}
         self._seen: set[object] = set()
         self._pending: deque[tuple[object, Array | Object, bool]] = deque()
-        self._sizes = Sizes(self._definitions)
+        self._sizes = Sizes(self._definitions, require_all=options.require_all)
         self._plain = False
         """Whether values are written in one way only, so that equal text is equal value."""
 
@@ -154,6 +155,7 @@ class _Assembler:
             case Array():
                 yield self._structure(node), *_item_registers(node)
             case Object():
+                node = self._living(node)
                 yield self._structure(node), *self._member_registers(node)
             case Embedded():
                 yield self._embedded(node), 0, NO_LIMIT
@@ -237,6 +239,29 @@ class _Assembler:
         )
         return key, 0, NO_LIMIT
 
+    def _living(self, node: Object) -> Object:
+        """The object without the kinds of free keys that no text is, or that no value may have."""
+        if id(node) not in self._alive:
+            kept = tuple(
+                extra
+                for extra in node.extras
+                if not self._is_empty(extra.key) and not self._is_empty(extra.value)
+            )
+            alive = node if len(kept) == len(node.extras) else replace(node, extras=kept)
+            self._alive[id(node)] = alive
+        return self._alive[id(node)]
+
+    def _is_empty(self, node: Node) -> bool:
+        match node:
+            case Never():
+                return True
+            case String():
+                return not self._has_text(node)
+            case Union():
+                return all(map(self._is_empty, node.options))
+            case _:
+                return False
+
     def _structure(self, node: Array | Object) -> object:
         """Key of the node's own frame, which is built later."""
         return self._later(("node", id(node), self._plain), node)
@@ -282,12 +307,11 @@ class _Assembler:
 
     def _different_items(self, node: Array) -> Different:
         """Items of which the least number, or some of a kind, may have to be written."""
-        if not node.contains:
-            return self._different(node.item, node.min_items)
         floors = [
             self._sizes.nth_length(item, n) or 0
             for item, needed in different_items(node)
             for n in {1, max(needed, 1)}
+            if node.contains or needed > 1
         ]
         return Different(min(max(floors, default=0), NO_LIMIT))
 

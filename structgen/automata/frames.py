@@ -125,6 +125,7 @@ class FrameBuilder:
         self._chain = array("i")
         self._accepting: list[int] = []
         self._rows: dict[int, list[Edge]] = {}
+        self._many: list[IntArray] = []
         self._calls: list[tuple[int, Call]] = []
         self._differing: list[int] = []
         self._outside: list[int] = []
@@ -133,6 +134,11 @@ class FrameBuilder:
     def next_state(self) -> int:
         """Number of the state that is added next."""
         return len(self._chain)
+
+    def states(self, count: int) -> int:
+        """Add so many states without edges; the number of the first."""
+        self._chain.extend([-1] * count)
+        return len(self._chain) - count
 
     def literal(self, data: bytes) -> int:
         """Add chain states for `data`; they lead to whichever state is added next."""
@@ -163,10 +169,21 @@ class FrameBuilder:
         """Let `state` read any byte in [first, last] and go to `to`."""
         self._rows.setdefault(state, []).append((first, last, to, flags))
 
+    def row(self, state: int) -> list[Edge]:
+        """The list of the edges of `state`, to which more may be added."""
+        return self._rows.setdefault(state, [])
+
     def bytes_edge(self, state: int, data: bytes, to: int, flags: int = 0) -> None:
         """Let `state` read any one byte of `data` and go to `to`."""
         for byte in data:
             self.edge(state, byte, byte, to, flags)
+
+    def edges(self, edges: IntArray) -> None:
+        """Add edges of states that have none, int32[E, 5] of (state, first, last, to, flags).
+
+        They are not among `edges_of` their states.
+        """
+        self._many.append(edges)
 
     def edges_of(self, state: int) -> list[Edge]:
         """The byte edges of a state so far, its chain byte included."""
@@ -201,7 +218,7 @@ class FrameBuilder:
     def _flags_into(self, states: IntArray, common: int) -> None:
         states[:, FLAGS] = common
         for state in self._accepting:
-            alone = state not in self._rows and not states[state, CALL_TO]
+            alone = bool(states[state, ROW] < 0 and not states[state, CALL_TO])
             states[state, FLAGS] |= ACCEPT + TAIL * alone
         for state, _ in self._calls:
             states[state, FLAGS] |= CALLS
@@ -213,6 +230,9 @@ class FrameBuilder:
 
     def _rows_into(self, states: IntArray) -> tuple[npt.NDArray[np.uint8], IntArray]:
         """Fill in the row offsets; returns the byte classes and the table."""
+        if self._many:
+            own = [(state, *edge) for state, edges in self._rows.items() for edge in edges]
+            return _table(states, np.concatenate([_as_edges(own), *self._many]))
         if not self._rows:
             return _NO_CLASSES, _NO_TABLE
         cuts = bytearray(257)
@@ -233,6 +253,29 @@ class FrameBuilder:
                 if end - begin > 1:
                     table[begin:end] = array("i", [entry]) * (end - begin)
         return np.array(class_of, np.uint8), np.frombuffer(table, np.int32)
+
+
+def _as_edges(edges: list[tuple[int, int, int, int, int]]) -> IntArray:
+    return np.array(edges, np.int32).reshape(-1, 5)
+
+
+def _table(states: IntArray, edges: IntArray) -> tuple[npt.NDArray[np.uint8], IntArray]:
+    """Like `FrameBuilder._rows_into`, from int32[E, 5] of (state, first, last, to, flags)."""
+    state, first, last, to, flags = edges.T
+    cuts = np.zeros(257, np.bool_)
+    cuts[first] = True
+    cuts[last + 1] = True
+    cuts[0] = False
+    class_of = np.cumsum(cuts[:256])
+    n_classes = int(class_of[-1]) + 1
+    with_row, row = np.unique(state, return_inverse=True)
+    states[with_row, ROW] = np.arange(len(with_row)) * n_classes
+    width = class_of[last] - class_of[first] + 1
+    ahead = row * n_classes + class_of[first] - (np.cumsum(width) - width)
+    table = np.full(len(with_row) * n_classes, -1, np.int32)
+    entries = to << FLAG_BITS | flags
+    table[np.repeat(ahead, width) + np.arange(width.sum())] = np.repeat(entries, width)
+    return class_of.astype(np.uint8), table
 
 
 _NO_CLASSES = np.zeros(256, np.uint8)

@@ -6,6 +6,11 @@ characters, and every spelling of each would multiply it.
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
 from structgen.automata.frames import (
     COUNT,
     END,
@@ -27,7 +32,11 @@ from structgen.regex import (
 from structgen.schema.nodes import Pattern, String
 from structgen.schema.strings import content_dfa, string_dfa
 
+Longs: TypeAlias = npt.NDArray[np.int64]
+
 UNIT = ROOM | COUNT
+MOST_BYTES_INSIDE = 5
+r"""Bytes of a character behind its first one: those of `\u001f`."""
 MOST_BYTES = 64 * 2**20
 """Frames of each kind that are remembered."""
 WIDE_EDGES = 48
@@ -54,6 +63,7 @@ def pattern_frame(node: String) -> tuple[Frame, int, int]:
     if found is None:
         return _unrolled_frame(node), 0, NO_LIMIT
     frame, shortest = found
+    assert shortest <= node.max_length, "strings without any text have no frame"
     return frame, 0, min(node.max_length - shortest, NO_LIMIT)
 
 
@@ -69,7 +79,7 @@ def _spare_size(found: tuple[Frame, int] | None) -> int:
 def _counted_frame(patterns: tuple[Pattern, ...], excluded: tuple[str, ...]) -> Frame:
     """Texts that may end wherever they are long enough: every character takes a unit of room."""
     automaton = to_bytes(content_dfa(patterns, excluded), "json")
-    return _quoted(automaton, [0] * len(automaton.edges))
+    return _quoted(automaton, np.zeros(len(automaton), np.int64))
 
 
 @remembered(_frame_size, capacity=MOST_BYTES)
@@ -88,20 +98,50 @@ def _spare_frame(node: String) -> tuple[Frame, int] | None:
     """
     dfa = string_dfa(node)
     automaton = to_bytes(dfa, "json")
-    left = distances(dfa)
-    for edges in automaton.edges[automaton.characters :]:  # each stands behind all it leads to
-        left.append(min(left[to] for _, _, to, _ in edges))
-    units = (
-        begins + left[to] - left[state]
-        for state, edges in enumerate(automaton.edges)
-        for _, _, to, begins in edges
-    )
-    if max(units, default=0) > MOST_EXTRA:
+    left = _left(automaton, distances(dfa))
+    if _units(automaton, left).max(initial=0) > MOST_EXTRA:
         return None
-    return _quoted(automaton, left), left[0]
+    return _quoted(automaton, left), int(left[0])
 
 
-def _quoted(automaton: ByteDfa, left: list[int] | None) -> Frame:
+def _left(automaton: ByteDfa, distances: list[int]) -> Longs:
+    """int64[S], the fewest characters to an end: inside of one, those after it."""
+    found = np.full(len(automaton), NO_LIMIT, np.int64)
+    found[: len(distances)] = distances
+    _to_least(automaton, found)
+    return found
+
+
+def _units(automaton: ByteDfa, left: Longs) -> Longs:
+    """int64[E], the room that each move takes: one, and what it makes the shortest way longer."""
+    state, to = automaton.moves[:, 0], automaton.moves[:, 3]
+    return (state < automaton.characters) + left[to] - left[state]
+
+
+def _order(automaton: ByteDfa) -> Longs:
+    """int64[S], new numbers of the states: those inside of characters stand before what they reach.
+
+    The costs of a frame are worked out from its last state to its first one, so a text is gone
+    through once, not once for each of its characters. The first state stays the first.
+    """
+    reached = np.full(len(automaton), len(automaton), np.int64)
+    reached[: automaton.characters] = np.arange(automaton.characters)
+    _to_least(automaton, reached)
+    inside = np.arange(len(automaton)) >= automaton.characters
+    order = np.lexsort((-np.arange(len(automaton)), np.maximum(2 * reached - inside, inside)))
+    numbers = np.empty(len(order), np.int64)
+    numbers[order] = np.arange(len(order))
+    return numbers
+
+
+def _to_least(automaton: ByteDfa, values: Longs) -> None:
+    """Bring the values of states inside of characters down to the least of what they lead to."""
+    inside = automaton.moves[automaton.moves[:, 0] >= automaton.characters]
+    for _ in range(MOST_BYTES_INSIDE):
+        np.minimum.at(values, inside[:, 0], values[inside[:, 3]])
+
+
+def _quoted(automaton: ByteDfa, left: Longs | None) -> Frame:
     """Quotes around the texts of `automaton`.
 
     Args:
@@ -110,19 +150,21 @@ def _quoted(automaton: ByteDfa, left: list[int] | None) -> Frame:
     """
     b = FrameBuilder("pattern")
     b.literal(b'"')
-    inside = b.next_state
-    for _ in automaton.edges:
-        b.state()
+    inside = b.states(len(automaton))
     closed = b.state(accept=True)
-    widest = 0
-    for state, edges in enumerate(automaton.edges):
-        for first, last, to, begins in edges:
-            units = begins + left[to] - left[state] if left else 0
-            flags = UNIT | EXTRA * (units - 1) if units else 0
-            b.edge(inside + state, first, last, inside + to, flags)
-        if automaton.accepting[state]:
-            b.edge(inside + state, 0x22, 0x22, closed, END * (left is not None))
-        widest = max(widest, sum(last - first + 1 for first, last, _, _ in edges))
-    slack = max(left, default=0) if left else 0
-    wide = widest > WIDE_EDGES and len(automaton.edges) <= MOST_WIDE
-    return b.frame(loop=-1 if left is None else inside, wide=wide, slack=slack or None)
+    numbers = inside + _order(automaton)
+    state, first, last, to = automaton.moves.T
+    edges = np.zeros((len(state), 5), np.int32)
+    edges[:, :4] = np.stack([numbers[state], first, last, numbers[to]], axis=1)
+    if left is not None:
+        units = _units(automaton, left)
+        edges[:, 4] = np.where(units > 0, UNIT | EXTRA * (units - 1), 0)
+    ends = np.flatnonzero(automaton.accepting)
+    quotes = np.full((len(ends), 5), 0x22, np.int32)
+    quotes[:, 0] = numbers[ends]
+    quotes[:, 3:] = closed, END * (left is not None)
+    b.edges(np.concatenate([edges, quotes]))
+    widest = np.bincount(state, last - first + 1).max(initial=0)
+    wide = bool(widest > WIDE_EDGES) and len(automaton) <= MOST_WIDE
+    slack = None if left is None else int(left.max(initial=0)) or None
+    return b.frame(loop=-1 if left is None else inside, wide=wide, slack=slack)

@@ -357,20 +357,21 @@ class _ObjectBuilder:
         return start
 
     def _fill_trie(self, state: int, keys: _Keys, depth: int, written: int) -> None:
+        """Let `state` read what follows `depth` bytes of each of `keys`."""
         if isinstance(keys, int):
-            byte = self._keys[keys][depth]
-            self._b.edge(state, byte, byte, self._trie(keys, depth + 1, written))
-        elif keys is not None:
-            for byte, longer in keys.items():
-                self._b.edge(state, byte, byte, self._trie(longer, depth + 1, written))
+            keys = {self._keys[keys][depth]: keys}
+        row = self._b.row(state)
+        for byte, longer in (keys or {}).items():
+            if isinstance(longer, int):
+                start = self._key_state.get((longer, written))
+                if start is None:
+                    start = self._property((longer, written))
+                row.append((byte, byte, start + depth + 1, 0))
+            else:
+                row.append((byte, byte, self._trie(longer, depth + 1, written), 0))
 
     def _trie(self, keys: _Keys, depth: int, written: int) -> int:
-        """The state in which `keys` agree with what was read, `depth` bytes of the key."""
-        if isinstance(keys, int):
-            start = self._key_state.get((keys, written))
-            if start is None:
-                start = self._property((keys, written))
-            return start + depth
+        """The state in which several keys agree with what was read, `depth` bytes of each."""
         name = (_name(keys), False, written)
         state = self._tries.get(name)
         if state is None:

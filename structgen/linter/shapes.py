@@ -9,7 +9,7 @@ from structgen.automata.patterns import pattern_frame
 from structgen.linter.design import Design, Problem
 from structgen.regex import endless
 from structgen.schema.nodes import Array, Embedded, Node, Object, Parts, Ref, Schema, String, Union
-from structgen.schema.strings import content_dfa, string_dfa
+from structgen.schema.strings import content_dfa, has_string, string_dfa
 
 DEEPEST = 4
 """Objects inside each other."""
@@ -100,6 +100,8 @@ def large_patterns(design: Design) -> Iterator[Problem]:
     for site in design.sites:
         # The pattern of a type with a name, such as a URL, is not the author's.
         if isinstance(site.node, String) and site.node.patterns and not site.node.name:
+            if not has_string(site.node):
+                continue  # nothing is compiled for it
             states = _n_states(site.node)
             if states > MOST_STATES:
                 message = f"the pattern needs an automaton of {states:,} states"

@@ -6,9 +6,10 @@ from collections.abc import Iterable
 
 from structgen.regex.charsets import ALL, CharSet, bits_of, letters_of
 from structgen.regex.charsets import complement as other_chars
-from structgen.regex.dfa import ANYTHING, Arc, Dfa, is_empty
+from structgen.regex.dfa import ANYTHING, EMPTY, Arc, Dfa, is_empty
 from structgen.regex.limits import STATES, Meter
-from structgen.regex.minimise import minimal, trimmed
+from structgen.regex.minimise import coarse, is_large, minimal, trimmed
+from structgen.regex.refine import letter_table, product
 
 
 def complement(dfa: Dfa) -> Dfa:
@@ -36,6 +37,24 @@ def intersect(a: Dfa, b: Dfa, limit: int = STATES) -> Dfa:
     """
     meter = Meter(limit)
     letters, rows_a, rows_b = _common(a, b)
+    if is_large(max(len(a), len(b)), len(letters)) and is_large(len(a) * len(b), 1):
+        found = product(
+            (letter_table(rows_a, len(letters)), a.accepting),
+            (letter_table(rows_b, len(letters)), b.accepting),
+            meter,
+        )
+        return EMPTY if found is None else coarse(letters, *found)
+    return _intersect(letters, (rows_a, a.accepting), (rows_b, b.accepting), meter)
+
+
+def _intersect(
+    letters: tuple[CharSet, ...],
+    a: tuple[list[list[Arc]], frozenset[int]],
+    b: tuple[list[list[Arc]], frozenset[int]],
+    meter: Meter,
+) -> Dfa:
+    """The same pair by pair, from (moves, accepting states)."""
+    rows_a, rows_b = a[0], b[0]
     numbers = {(0, 0): 0}
     pairs = [(0, 0)]
     rows: list[list[Arc]] = []
@@ -51,7 +70,7 @@ def intersect(a: Dfa, b: Dfa, limit: int = STATES) -> Dfa:
                         meter.states(len(pairs))
                     row.append((both, number))
         rows.append(row)
-    accepting = [n for n, (p, q) in enumerate(pairs) if p in a.accepting and q in b.accepting]
+    accepting = [n for n, (p, q) in enumerate(pairs) if p in a[1] and q in b[1]]
     return minimal(letters, rows, accepting)
 
 

@@ -14,6 +14,10 @@ STEPS_PER_STATE = 40
 """Work allowed for each state that a limit allows; one step takes about half a microsecond."""
 
 
+CALLS_PER_LOOK = 64
+"""Calls of a meter between two looks at the clock."""
+
+
 class PatternError(ValueError):
     """A pattern is invalid or uses something that no finite automaton here can express."""
 
@@ -29,18 +33,25 @@ class Meter:
     """
 
     def __init__(self, limit: int) -> None:
-        self._limit = limit
+        self.limit = limit
         self._steps = limit * STEPS_PER_STATE
+        self._calls = 0
+
+    def _look(self) -> None:
+        """Look at the clock now and then: that takes longer than most steps."""
+        self._calls += 1
+        if self._calls % CALLS_PER_LOOK == 1:
+            check_deadline()
 
     def states(self, count: int) -> None:
         """Raise PatternTooLarge if there are more than `limit` states."""
-        check_deadline()
-        if count > self._limit:
-            raise PatternTooLarge(f"the automaton of the pattern needs over {self._limit} states")
+        self._look()
+        if count > self.limit:
+            raise PatternTooLarge(f"the automaton of the pattern needs over {self.limit} states")
 
     def spend(self, steps: int) -> None:
         """Raise PatternTooLarge once the steps of all calls pass the bound."""
-        check_deadline()
+        self._look()
         self._steps -= steps
         if self._steps < 0:
             raise PatternTooLarge("the automaton of the pattern takes too much work to build")

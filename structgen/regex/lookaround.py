@@ -107,13 +107,14 @@ class _Places:
     def _cells(self, threads: frozenset[int], letters: int) -> list[tuple[int, frozenset[int]]]:
         """Where threads lead over each of `letters`: (mask of letters, threads after them)."""
         targets: dict[int, set[int]] = {}
+        steps = 0
         for thread in threads:
             for mask, to in self._threads.arcs(thread):
                 if both := mask & letters:
                     targets.setdefault(both, set()).update(to)
-                    self._meter.spend(1)
+                    steps += 1
         cells = split_masks([(mask, mask) for mask in targets])
-        self._meter.spend(len(targets) * len(cells))
+        self._meter.spend(steps + len(targets) * len(cells))
         return [
             (cell, frozenset[int]().union(*[targets[mask] for mask in members]))
             for cell, members in cells
@@ -148,7 +149,7 @@ class _Places:
     def _spread(self, place: Place, after: Kind) -> frozenset[int]:
         """The threads of a place before a character of kind `after`, conditions resolved."""
         threads, before, trackers = place
-        stack = [thread for thread in threads if self._threads.conditions(thread)]
+        stack = self._threads.unresolved(threads)
         if not stack:
             return threads
         seen = set(threads)

@@ -6,16 +6,35 @@ from collections.abc import Iterable, Sequence
 
 from structgen.regex.charsets import CharSet, bits_of, charset
 from structgen.regex.dfa import EMPTY, Arc, Dfa
+from structgen.regex.refine import smallest
+
+MANY_STATES = 64
+"""From so many states on they are told apart on arrays."""
+MOST_CELLS = 2**22
+"""States times letters of these arrays, which bounds their memory."""
 
 
 def minimal(letters: tuple[CharSet, ...], arcs: list[list[Arc]], accepting: Iterable[int]) -> Dfa:
     """The smallest automaton, from one whose states may be useless or alike; state 0 starts."""
+    if is_large(len(arcs), len(letters)):
+        found = smallest(arcs, len(letters), accepting)
+        return EMPTY if found is None else coarse(letters, *found)
+    return _minimal(letters, arcs, accepting)
+
+
+def is_large(n_states: int, n_letters: int) -> bool:
+    """Whether an automaton is worked on as arrays."""
+    return n_states >= MANY_STATES and n_states * n_letters <= MOST_CELLS
+
+
+def _minimal(letters: tuple[CharSet, ...], arcs: list[list[Arc]], accepting: Iterable[int]) -> Dfa:
+    """The same state by state."""
     alive = _alive(arcs, accepting)
     if 0 not in alive:
         return EMPTY
     kept = _kept(arcs, alive)
     ends = alive.intersection(accepting)
-    return _coarse(letters, *_numbered(kept, _Blocks(kept, alive, ends).refined(), ends))
+    return coarse(letters, *_numbered(kept, _Blocks(kept, alive, ends).refined(), ends))
 
 
 def trimmed(letters: tuple[CharSet, ...], arcs: list[list[Arc]], accepting: Iterable[int]) -> Dfa:
@@ -147,7 +166,7 @@ def _first_letter(arc: Arc) -> int:
     return arc[0] & -arc[0]
 
 
-def _coarse(letters: tuple[CharSet, ...], rows: list[list[Arc]], accepting: frozenset[int]) -> Dfa:
+def coarse(letters: tuple[CharSet, ...], rows: list[list[Arc]], accepting: frozenset[int]) -> Dfa:
     """Merge letters that no state tells apart."""
     groups = [(1 << len(letters)) - 1]
     for mask in {mask for row in rows for mask, _ in row}:

@@ -41,6 +41,11 @@ class Threads:
         """The conditional moves of a thread: (condition, state)."""
         return self._nfa.conditional.get(thread % self._size, [])
 
+    def unresolved(self, threads: frozenset[int]) -> list[int]:
+        """The threads with conditional moves."""
+        conditional, size = self._conditional, self._size
+        return [thread for thread in threads if thread % size in conditional]
+
     def with_duty(self, thread: int, duty: Duty) -> int:
         """The number of the thread's duties with one more."""
         return self._number(self._duties[thread // self._size] | {duty})

@@ -7,14 +7,24 @@ characters (its *shape*), as nodes with numbered exits, and then copied for each
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, TypeAlias
 
+import numpy as np
+import numpy.typing as npt
+
 from structgen.regex.charsets import CharSet
+from structgen.regex.copies import IntArray, copied
 from structgen.regex.dfa import Dfa, Interval, mask_set
 from structgen.regex.limits import STATES, Meter
 
 Encoding: TypeAlias = Literal["json", "raw"]
 """`raw`: UTF-8; `json`: the inside of a JSON string as `json.dumps(ensure_ascii=False)` writes."""
+
+FEW_COPIES = 16
+"""States with the same shape, on average, from which on they are copied together."""
+MOST_CELLS = 2**21
+"""Nodes times states that are copied together, which bounds the memory."""
 
 ByteEdge: TypeAlias = tuple[int, int, int, bool]
 """(first byte, last byte, target, whether it is the first byte of a character)"""
@@ -30,19 +40,31 @@ _LENGTHS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ByteDfa:
     """A deterministic automaton over bytes; state 0 is the start.
 
     States below `characters` are those of the character automaton, with the same numbers: the
-    bytes read so far are whole characters. The others are inside of a character.
+    bytes read so far are whole characters. The others are inside of a character, and each of them
+    stands behind the ones that it leads to.
     """
 
-    edges: list[list[ByteEdge]]
-    """The moves of each state, sorted and disjoint."""
-    accepting: list[bool]
-    """Whether each state accepts."""
+    moves: IntArray
+    """int32[E, 4] of (state, first byte, last byte, target): sorted, disjoint."""
+    accepting: npt.NDArray[np.bool_]
+    """bool[S]: whether each state accepts."""
     characters: int
+
+    def __len__(self) -> int:
+        return len(self.accepting)
+
+    @cached_property
+    def edges(self) -> list[list[ByteEdge]]:
+        """The moves of each state, sorted and disjoint."""
+        found: list[list[ByteEdge]] = [[] for _ in self.accepting]
+        for state, first, last, to in self.moves.tolist():
+            found[state].append((first, last, to, state < self.characters))
+        return found
 
 
 def to_bytes(dfa: Dfa, encoding: Encoding, limit: int = 10 * STATES) -> ByteDfa:
@@ -52,12 +74,45 @@ def to_bytes(dfa: Dfa, encoding: Encoding, limit: int = 10 * STATES) -> ByteDfa:
         PatternTooLarge: That takes more than `limit` states.
     """
     shapes = _Shapes(dfa.letters, escaped=encoding == "json")
-    copier = _Copier(shapes, len(dfa), Meter(limit))
+    by_shape: dict[tuple[int, ...], list[int]] = {}
     for state, arcs in enumerate(dfa.arcs):
-        shape = shapes.shape(tuple(mask for mask, _ in arcs))
-        copier.write(state, shape, [to for _, to in arcs])
-    accepting = [state in dfa.accepting for state in range(len(copier.edges))]
-    return ByteDfa(copier.edges, accepting, len(dfa))
+        by_shape.setdefault(tuple(mask for mask, _ in arcs), []).append(state)
+    for masks in by_shape:
+        shapes.shape(masks)
+    cells = len(shapes.nodes) * len(dfa)
+    together = len(dfa) >= FEW_COPIES * len(by_shape) and cells <= MOST_CELLS
+    expand = _many if together else _one_by_one
+    moves = expand(dfa, shapes, by_shape, Meter(limit))
+    accepting = np.zeros(max(len(dfa), int(moves[:, 0].max(initial=0)) + 1), np.bool_)
+    accepting[list(dfa.accepting)] = True
+    return ByteDfa(moves, accepting, len(dfa))
+
+
+def _one_by_one(
+    dfa: Dfa, shapes: _Shapes, by_shape: dict[tuple[int, ...], list[int]], meter: Meter
+) -> IntArray:
+    """The moves over bytes, copied state by state."""
+    copier = _Copier(shapes, len(dfa), meter)
+    for masks, states in by_shape.items():
+        for state in states:
+            copier.write(state, shapes.shape(masks), [to for _, to in dfa.arcs[state]])
+    flat = [
+        (state, first, last, to)
+        for state, edges in enumerate(copier.edges)
+        for first, last, to, _ in edges
+    ]
+    return np.array(flat, np.int32).reshape(-1, 4)
+
+
+def _many(
+    dfa: Dfa, shapes: _Shapes, by_shape: dict[tuple[int, ...], list[int]], meter: Meter
+) -> IntArray:
+    """The same, copied for all states of a shape at once."""
+    groups = [
+        (shapes.shape(masks), states, [[to for _, to in dfa.arcs[state]] for state in states])
+        for masks, states in by_shape.items()
+    ]
+    return copied(shapes.nodes, groups, len(dfa), meter)
 
 
 class _Shapes:

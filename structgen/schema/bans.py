@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any, cast
 
@@ -26,6 +26,7 @@ from structgen.schema.nodes import (
     Schema,
     String,
 )
+from structgen.schema.reading import Chosen, Free, Reader, Several
 from structgen.schema.rewrite import rewritten_schema
 from structgen.schema.substrings import containing, minimal_texts
 
@@ -34,15 +35,20 @@ MOST_BANNED = 1_000
 _CONSTANTS = Labels((b"false", b"null", b"true"))
 
 
-def banned_texts(texts: Collection[str]) -> tuple[str, ...]:
-    """The texts sorted, without those that contain another; refused where they are none.
+def banned_texts(banned: Iterable[str] | None) -> tuple[str, ...]:
+    """The texts sorted, without those that contain another; None is none at all.
 
     Raises:
         OptionError: it is no collection of texts, or one is empty.
     """
-    if isinstance(texts, str) or not all(isinstance(text, str) and text for text in texts):  # pyright: ignore[reportUnnecessaryIsInstance]  # untyped callers
+    if banned is None:
+        return ()
+    is_list = isinstance(banned, Iterable) and not isinstance(banned, str)  # pyright: ignore[reportUnnecessaryIsInstance]  # untyped callers
+    texts = tuple(banned) if is_list else ()
+    if not is_list or not all(isinstance(text, str) and text for text in texts):  # pyright: ignore[reportUnnecessaryIsInstance]  # untyped callers
         raise OptionError(
-            f"banned_strings={texts!r} must be a list of texts that are not empty, e.g. ['http']"
+            f"banned_strings={list(texts) if is_list else banned!r} must be a list of texts that "
+            "are not empty, e.g. ['http']"
         )
     if len(texts) > MOST_BANNED:
         raise OptionError(f"banned_strings has {len(texts)} texts, more than {MOST_BANNED}")
@@ -74,6 +80,28 @@ def without_strings(schema: Schema, banned: tuple[str, ...]) -> Schema:
     return changed
 
 
+def reader_without_strings(reader: Reader, banned: tuple[str, ...]) -> Reader:
+    """The reader that splits texts into free texts and choices without banned strings.
+
+    Else a text could be split in another way than it was written, into parts that hold some.
+    """
+    bans = _Bans(Schema(Never(""), {}), banned)
+
+    def changed(reader: Reader) -> Reader:
+        match reader:
+            case Free():
+                return replace(reader, node=bans.raw(reader.node))
+            case Chosen():
+                kept = {t: v for t, v in reader.texts.items() if bans.is_free(t)}
+                return replace(reader, texts=kept)
+            case Several():
+                return replace(reader, parts=[(step, changed(part)) for step, part in reader.parts])
+            case _:
+                return reader
+
+    return changed(reader)
+
+
 class _Bans:
     def __init__(self, schema: Schema, banned: tuple[str, ...]) -> None:
         self._schema = schema
@@ -96,12 +124,12 @@ class _Bans:
             case String():
                 return self._string(node)
             case Raw():
-                return replace(node, content=self._string(node.content))
+                return self.raw(node)
             case Labels():
                 kept = (text for text in node.declared or node.texts if self._is_clean(text))
                 return self._left(nodes.labels(kept))
             case Choice():
-                kept = (text for text in node.declared or node.texts if self._is_free(text))
+                kept = (text for text in node.declared or node.texts if self.is_free(text.decode()))
                 return self._left(nodes.choice(kept))
             case AnyJson():
                 self._uses_any = True
@@ -119,15 +147,20 @@ class _Bans:
             return Never("every choice contains a banned string")
         return node
 
-    def _is_free(self, text: bytes) -> bool:
-        return not any(banned in text.decode() for banned in self._banned)
+    def raw(self, node: Raw) -> Raw:
+        """Free text without the banned strings."""
+        return replace(node, content=self._string(node.content))
+
+    def is_free(self, text: str) -> bool:
+        """Whether a text contains no banned string."""
+        return not any(banned in text for banned in self._banned)
 
     def _is_clean(self, text: bytes) -> bool:
         """Whether no string in a JSON text contains a banned one."""
         if text[:1] not in b'"[{':
             return True
         found = _strings_in(json.loads(text))
-        return not any(banned in string for string in found for banned in self._banned)
+        return all(map(self.is_free, found))
 
     def _any_json(self) -> Node:
         """Any JSON value without the banned strings."""

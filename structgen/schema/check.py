@@ -28,6 +28,7 @@ from structgen.schema.nodes import (
     Verbatim,
 )
 from structgen.schema.raw import has_text
+from structgen.schema.rewrite import rewritten_schema
 from structgen.schema.strings import has_string
 
 
@@ -45,6 +46,44 @@ def unsatisfiable(schema: Schema, *, require_all: bool = False) -> tuple[Fault, 
     return tuple(dict.fromkeys(checker.reasons(schema.root, "$", frozenset())))
 
 
+def pruned(schema: Schema) -> Schema:
+    """The schema with `Never` in place of every part that no finite value matches.
+
+    Such a part may stand where nothing has to be written. The automaton would begin it and end
+    nowhere, and parts that must differ would count it as a way to go on.
+    """
+    checker = _Checker(schema.definitions, False)
+
+    def change(node: Node) -> Node:
+        return node if checker.is_finite(node) else Never("no finite value matches")
+
+    if not any(checker.is_suspect(node) for node in _parts(schema)):
+        return schema
+    return rewritten_schema(schema, change)
+
+
+def _parts(schema: Schema) -> Iterator[Node]:
+    """Every node of a schema, outer before inner, apart from the items of arrays without any."""
+    pending = [schema.root, *schema.definitions.values()]
+    while pending:
+        node = pending.pop()
+        yield node
+        match node:
+            case Union():
+                pending.extend(node.options)
+            case Embedded():
+                pending.append(node.node)
+            case Array():
+                items = (node.item, *(way.item for place in node.ways for way in place))
+                pending.extend(item for item in items if not isinstance(item, Never))
+                pending.extend(node.prefix)
+            case Object():
+                pending.extend(prop.node for prop in node.properties)
+                pending.extend(part for extra in node.extras for part in (extra.key, extra.value))
+            case _:
+                pass
+
+
 class _Checker:
     """Which definitions some finite value matches: a least fixed point."""
 
@@ -58,6 +97,18 @@ class _Checker:
             if name not in self._finite and self.is_finite(node)
         ]:
             self._finite.update(found)
+
+    def is_suspect(self, node: Node) -> bool:
+        """Whether a node is impossible although all of its parts are possible."""
+        match node:
+            case Object():
+                return not node.extras and node.min_properties > len(node.properties)
+            case Array():
+                return _has_too_few_choices(node)
+            case Never() | Ref() | String():
+                return not self.is_finite(node)
+            case _:
+                return False
 
     def is_finite(self, node: Node) -> bool:
         """Whether some finite value matches, as far as is known."""
@@ -89,7 +140,9 @@ class _Checker:
         first = node.prefix[: node.min_items]
         rest = node.min_items <= len(node.prefix) or self.is_finite(node.item)
         needed = (part.item for part in node.contains if part.minimum)
-        return rest and all(map(self.is_finite, first)) and all(map(self.is_finite, needed))
+        if not rest or _has_too_few_choices(node):
+            return False
+        return all(map(self.is_finite, first)) and all(map(self.is_finite, needed))
 
     def _is_finite_object(self, node: Object) -> bool:
         # Each part is visited once: twice at every level would be exponential in the nesting.
@@ -102,7 +155,7 @@ class _Checker:
                 if prop.name in written and not finite:
                     return False
         return known >= node.min_properties or any(
-            self.is_finite(extra.value) for extra in node.extras
+            self.is_finite(extra.key) and self.is_finite(extra.value) for extra in node.extras
         )
 
     def _written(self, node: Object) -> list[Property]:
@@ -153,3 +206,12 @@ class _Checker:
             yield from self.reasons(node.item, f"{path}[*]", refs)
         for part in node.contains if node.min_items else ():
             yield from self.reasons(part.item, f"{path}[*]", refs)
+        if _has_too_few_choices(node):
+            yield Fault(path, f"it needs {node.min_items} different items of fewer choices")
+
+
+def _has_too_few_choices(node: Array) -> bool:
+    """Whether more items must differ than there are labels."""
+    if not node.unique or node.prefix or not isinstance(node.item, Labels):
+        return False
+    return node.min_items > len(node.item.texts)

@@ -25,8 +25,8 @@ MOST_NEEDED = 10_000
 """Parts that can be demanded to differ."""
 MOST_POSITIONS = 20_000
 PLENTY = 1_000
-ANYTHING = AnyJson()
 """So many texts are not used up."""
+ANYTHING = AnyJson()
 
 
 def scoped(node: Array) -> bool:
@@ -51,6 +51,43 @@ def free_keys_differ(node: Object) -> bool:
     return bool(node.extras) and node.min_properties > required + 1
 
 
+def different_items(node: Array) -> Iterator[tuple[Node, int]]:
+    """What items may be, and how many different values of each an array may ask for."""
+    return ((item, needed) for _, item, needed in _needs(node))
+
+
+def _needs(node: Array) -> Iterator[tuple[str, Node, int]]:
+    """(place, item, how many values it must have) so that no choice leads to a dead end."""
+    if node.contains:
+        yield from _needs_of_kinds(node)
+        return
+    for index, item in enumerate(node.prefix[: node.min_items]):
+        yield str(index), item, index + 1
+    if node.min_items > len(node.prefix):
+        yield "*", node.item, node.min_items
+
+
+def _needs_of_kinds(node: Array) -> Iterator[tuple[str, Node, int]]:
+    """The same where items of some kinds must be there.
+
+    While an item of a kind is missing, fewer values of that kind than its minimum are written, and
+    no others are used up. Items of any kind are missing only up to `min_items`: an alternative of
+    no kind, which may always be taken, needs so many values; where there is none, all do.
+    """
+    for index, ways in enumerate(node.ways):
+        is_prefix = index < len(node.prefix)
+        some_free = any(not way.kinds for way in ways)
+        for way in ways:
+            needed = max((node.contains[kind].minimum for kind in way.kinds), default=0)
+            if not way.kinds or not some_free:
+                needed = max(needed, node.min_items)
+            if is_prefix:
+                # What is missing may only be allowed further on, so no place may lead nowhere.
+                yield str(index), way.item, index + 1
+            else:
+                yield "*", way.item, needed
+
+
 class Distinct:
     """What is wrong with the arrays and objects of a schema whose parts must differ."""
 
@@ -67,10 +104,10 @@ class Distinct:
             problem = f"min_items={node.min_items} of different items is too many"
             yield Fault(path, problem, advice)
             return
-        for index, item, needed in self._needs(node):
+        for place, item, needed in _needs(node):
             if needed and self._sizes.nth_length(item, needed) is None:
                 yield Fault(
-                    f"{path}[{index}]",
+                    f"{path}[{place}]",
                     f"at least {needed} different items are needed, but there may be fewer values",
                     "lower min_items, or allow more values",
                 )
@@ -79,18 +116,6 @@ class Distinct:
             if problem:
                 yield Fault(path, f"items without repeats cannot be enforced: {problem}")
                 return
-
-    def _needs(self, node: Array) -> Iterator[tuple[str, Node, int]]:
-        """(place, item, how many values it must have) so that no choice leads to a dead end."""
-        if node.contains:
-            needed = node.min_items + sum(kind.minimum for kind in node.contains)
-            for ways in node.ways:
-                yield from (("*", way.item, needed) for way in ways)
-            return
-        for index, item in enumerate(node.prefix[: node.min_items]):
-            yield str(index), item, index + 1
-        if node.min_items > len(node.prefix):
-            yield "*", node.item, node.min_items
 
     def object_faults(self, node: Object, path: str) -> Iterator[Fault]:
         """Of one object, apart from its properties' own faults."""
@@ -173,6 +198,7 @@ class Distinct:
             return
         items = [part for node in arrays for part in (node.item, *node.prefix)]
         items += [kind.item for node in arrays for kind in node.contains]
+        items += [way.item for node in arrays for place in node.ways for way in place]
         items += [ANYTHING] if whatever else []
         yield from self._mixed(items, f"{path}[*]", seen)
         yield from self._mixed_members(objects, whatever, path, seen)

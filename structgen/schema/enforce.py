@@ -105,6 +105,8 @@ class _Walker:
         yield from self.faults(node.item, f"{path}[*]")
         for part in node.contains:
             yield from self.faults(part.item, f"{path}[*]")
+        for way in (way for place in node.ways for way in place):
+            yield from self.faults(way.item, f"{path}[*]")
 
     def _scope(self, is_scope: bool, path: str) -> Iterator[Fault]:
         self.any_scope |= is_scope

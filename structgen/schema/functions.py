@@ -17,7 +17,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 from pydantic_core import SchemaError as CoreSchemaError
 
-from structgen.errors import Fault, UnsupportedSchemaError
+from structgen.errors import Fault, OptionError, UnsupportedSchemaError
 from structgen.schema.core import Core, read_core_schema
 from structgen.schema.docstrings import split_docstring
 
@@ -89,7 +89,12 @@ def arguments_of(value: Arguments) -> dict[str, Any]:
     """The keyword arguments that an instance of an `arguments_model` stands for.
 
     Arguments that were left out have the function's own defaults, not copies of them.
+
+    Raises:
+        OptionError: it is an instance of something else.
     """
+    if not isinstance(value, Arguments):  # pyright: ignore[reportUnnecessaryIsInstance]  # untyped callers
+        raise OptionError(f"arguments_of takes an instance of an arguments_model, got {value!r}")
     found: dict[str, Any] = {}
     for name, info in type(value).model_fields.items():
         left_out = name not in value.model_fields_set and info.default is not PydanticUndefined

@@ -13,7 +13,7 @@ from structgen.deadline import deadline
 from structgen.errors import Fault, LimitError, UnsatisfiableSchemaError, UnsupportedSchemaError
 from structgen.options import Limits
 from structgen.regex import PatternTooLarge
-from structgen.schema.check import unsatisfiable
+from structgen.schema.check import pruned, unsatisfiable
 from structgen.schema.core import AfterCheck, Core, CoreNodes, read_core_schema
 from structgen.schema.enforce import unenforceable, with_fewer_sets
 from structgen.schema.functions import arguments_model, is_function
@@ -126,11 +126,11 @@ def _possible(schema: Schema, known: Sequence[Fault]) -> Schema:
     """The schema, where some finite value matches it and nothing `known` says otherwise."""
     try:
         impossible = known or unsatisfiable(schema)
+        if not impossible:
+            return pruned(schema)
     except PatternTooLarge as error:
         raise LimitError(f"{schema.title}: {error}") from error
-    if impossible:
-        raise UnsatisfiableSchemaError(impossible, schema=schema.title)
-    return schema
+    raise UnsatisfiableSchemaError(impossible, schema=schema.title)
 
 
 def _title(source: Any) -> str:
@@ -155,5 +155,7 @@ def _adapter(source: Any, title: str) -> TypeAdapter[Any]:
     except RecursionError as error:
         raise LimitError(f"{title} is nested too deeply to be read; flatten it") from error
     except Exception as error:  # a type's own `__get_pydantic_core_schema__` may raise anything
-        fault = Fault("$", f"Pydantic cannot build a schema for it: {error}")
+        is_json = isinstance(source, str) and source.lstrip().startswith("{")
+        advice = "of a JSON Schema pass the dict: json.loads(...)" if is_json else ""
+        fault = Fault("$", f"Pydantic cannot build a schema for it: {error}", advice)
         raise UnsupportedSchemaError([fault], schema=title) from error

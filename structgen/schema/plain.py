@@ -8,6 +8,7 @@ from typing import Any, TypeAlias, cast
 
 from structgen.errors import Fault
 from structgen.schema.jsonschema.documents import child
+from structgen.schema.jsonschema.values import kind_name
 
 MOST_BITS = 13_280
 """Of a whole number: 4,000 digits. Python writes none with more than 4,300."""
@@ -38,7 +39,7 @@ def not_json(schema: object) -> tuple[Fault, ...]:
             if part.bit_length() > MOST_BITS:
                 faults.append(Fault(_path(trail), "a number has more than 4000 digits"))
         elif not isinstance(part, str | float):
-            faults.append(Fault(_path(trail), f"a {type(part).__name__} is not JSON"))
+            faults.append(Fault(_path(trail), f"{kind_name(part)} is not JSON"))
     return tuple(faults)
 
 
@@ -53,7 +54,7 @@ def _inner(
             if type(value) not in _SCALARS:
                 yield value, (trail, key)
         else:
-            faults.append(Fault(_path(trail), f"a key is not a string but a {type(key).__name__}"))
+            faults.append(Fault(_path(trail), f"a key is not a string but {kind_name(key)}"))
 
 
 def _path(trail: Trail) -> str:

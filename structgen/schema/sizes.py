@@ -42,7 +42,8 @@ MOST_PLAIN = 200
 class Sizes:
     """Bounds on the texts of a schema's nodes, in bytes; all of them err on the safe side."""
 
-    def __init__(self, definitions: Mapping[str, Node]) -> None:
+    def __init__(self, definitions: Mapping[str, Node], *, require_all: bool = False) -> None:
+        self._require_all = require_all
         self._definitions = definitions
         self._known: dict[tuple[str, int], int | None] = {}
         self._cuts = 0
@@ -123,25 +124,30 @@ class Sizes:
         return None if best is None else total + best
 
     def _object(self, node: Object, n: int, refs: frozenset[str]) -> int | None:
-        total = 2
-        extra: int | None = None if n > 1 else 0
+        total, extra = 2, None if n > 1 else 0
+        required = sum(prop.required or self._require_all for prop in node.properties)
+        # Where more than the required ones are needed, all that can be written are reckoned.
+        missing = node.min_properties if node.min_properties > required else required
         for prop in node.properties:
             key = len(prop.name.encode()) * 2 + 6
             first = self._nth(prop.node, 1, refs)
-            if prop.required:
-                if first is None:
-                    return None
-                total += key + first
+            needed = prop.required or self._require_all
+            if first is None and needed:
+                return None
+            written = first is not None and (needed or node.min_properties > required)
+            if written:
+                total += key + (first or 0)
+                missing -= 1
             more = self._nth(prop.node, n, refs)
             if more is not None and first is not None:
-                extra = _least((extra, more - first if prop.required else more + key))
+                extra = _least((extra, more - first if written else more + key))
         for part in node.extras:
             key, value = self._nth(part.key, n, refs), self._nth(part.value, 1, refs)
             if key is not None and value is not None and node.max_properties != 0:
                 extra = _least((extra, key + value + 6))
-        if extra is None or node.min_properties > sum(p.required for p in node.properties) + 1:
-            return None
-        return total + extra
+                total += (key + value + 6) * (missing == 1)
+                missing -= missing == 1
+        return None if extra is None or missing > 0 else total + extra
 
 
 def _least(lengths: Iterable[int | None]) -> int | None:

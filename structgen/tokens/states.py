@@ -295,6 +295,8 @@ class StateTable:
         base = state - local
         profile = self._profiles.get(self.automaton, base + like)
         behind = int(self.arena[stack, A_TOKENS])
+        if behind >= kernels.UNREACHABLE:
+            return 0  # what must follow cannot be written
         row, worst = self._profiles.row(self.automaton, profile, base, need, room, -1)
         if 0 <= most < worst + behind:
             within = max(most - behind, 0)

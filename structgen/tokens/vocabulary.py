@@ -106,6 +106,7 @@ class Vocabulary:
 
         End tokens need no entry in `tokens`, and lose their bytes if they have one.
         """
+        _check_tokens(tokens)
         eos = as_ids(eos_token_ids)
         if width is None:
             width = max(len(tokens), *(token_id + 1 for token_id in eos), 1)
@@ -192,16 +193,35 @@ class _Origin:
     encoder_id: str
 
 
-def _ids(name: str, token_ids: Iterable[int], width: int) -> list[int]:
-    """Token ids as plain integers, refused where one is outside of the vocabulary."""
+def id_set(name: str, token_ids: Iterable[int] | None) -> frozenset[int]:
+    """Token ids as plain integers, None as none; `name` is what a refusal calls them.
+
+    Raises:
+        OptionError: it is no list of whole numbers.
+    """
     try:
-        found = [operator.index(token_id) for token_id in token_ids]
+        return frozenset(map(operator.index, () if token_ids is None else token_ids))
     except TypeError as error:
         raise OptionError(f"{name} must be a list of token ids: {error}") from error
+
+
+def _ids(name: str, token_ids: Iterable[int], width: int) -> list[int]:
+    """Token ids in order, refused where one is outside of the vocabulary."""
+    found = sorted(id_set(name, token_ids))
     outside = [token_id for token_id in found if not 0 <= token_id < width]
     if outside:
         raise OptionError(f"{name} has {outside[0]}; the vocabulary's ids are 0 to {width - 1}")
     return found
+
+
+def _check_tokens(tokens: Sequence[object]) -> None:
+    if not len(tokens):
+        raise VocabularyError("there are no tokens; pass the bytes of each id, in order")
+    for token_id, token in enumerate(tokens):
+        if token is not None and not isinstance(token, bytes):
+            raise VocabularyError(
+                f"token {token_id} is {token!r}; a token is bytes, or None where it spells nothing"
+            )
 
 
 def _check_eos(eos: tuple[int, ...], width: int | None) -> None:

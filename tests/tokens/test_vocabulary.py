@@ -85,7 +85,7 @@ class TestFromBytes:
         with pytest.raises(VocabularyError, match=message):
             made(**changes)
 
-    @given(st.lists(st.none() | st.binary(max_size=5), max_size=40), st.integers(0, 45))
+    @given(st.lists(st.none() | st.binary(max_size=5), min_size=1, max_size=40), st.integers(0, 45))
     def test_bytes_come_back(self, tokens, eos):
         found = made(tokens=tokens, eos_token_ids=[eos])
         for i in range(found.width):

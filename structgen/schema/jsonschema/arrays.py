@@ -11,6 +11,8 @@ from structgen.schema.nodes import AnyJson, Array, Contains, Labels, Never, Node
 
 Meet: TypeAlias = Callable[[Node, Node], Node]
 
+NO_SUCH_ITEM = "no item is of the kind that it must contain: "
+
 
 def item_at(node: Array, index: int) -> Node:
     """What the item at an index may be, if there is one."""
@@ -50,7 +52,8 @@ def make_array(node: Array, meet: Meet) -> Array | Labels | Never:
             if part.maximum is not None:
                 high = part.maximum if high is None else min(high, part.maximum)
         elif isinstance(narrowed.item, Never) and part.minimum:
-            return Never(f"no item is of the kind that it must contain: {narrowed.item.reason}")
+            reason = narrowed.item.reason.removeprefix(NO_SUCH_ITEM)
+            return Never(NO_SUCH_ITEM + reason)
         elif not isinstance(narrowed.item, Never):
             kept.append(narrowed)
     made = nodes.array(node.item, low, high, node.prefix, kept, node.unique)

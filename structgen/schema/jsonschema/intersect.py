@@ -200,6 +200,8 @@ def _meet_property(
 def undeclared(owner: Object, name: str) -> Node:
     """What a property that is not declared may be."""
     values = [extra.value for extra in extras_for(owner, name)]
+    if len(values) == 1:
+        return values[0]
     return nodes.union(values) if values else Never(f"no property {name!r} is allowed")
 
 

@@ -108,23 +108,6 @@ def of_kinds(definitions: Definitions, node: Node, kind: int) -> tuple[Node, ...
     return tuple(part for part in options if kinds(definitions, part) & kind)
 
 
-def kind_of(value: object) -> int:
-    """The type of a JSON value in Python's form."""
-    match value:
-        case None:
-            return NULL
-        case bool():
-            return BOOLEAN
-        case str():
-            return STRING
-        case int() | float():
-            return NUMBER
-        case list():
-            return ARRAY
-        case _:
-            return OBJECT
-
-
 def label_value(text: bytes) -> Any:
     """The value that a label stands for."""
     return json.loads(text)

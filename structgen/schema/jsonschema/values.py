@@ -62,7 +62,7 @@ def _scalar(value: Any) -> bytes:
         return str(value).encode()
     if isinstance(value, float):
         return repr(value).encode()
-    raise NoJson(f"a {type(value).__name__} has no JSON form")
+    raise NoJson(f"{kind_name(value)} has no JSON form")
 
 
 def _composite(value: Any) -> Node:
@@ -74,3 +74,9 @@ def _composite(value: Any) -> Node:
             raise NoJson(f"the key {key!r} is not a string")
         _text(key)
     return make_object([Property(key, value_nodes([part])) for key, part in value.items()], ())
+
+
+def kind_name(value: object) -> str:
+    """What a value is: `an int`, `a set`."""
+    name = type(value).__name__
+    return f"{'an' if name[0].lower() in 'aeiou' else 'a'} {name}"

@@ -14,7 +14,7 @@ from itertools import product
 from structgen.schema.jsonschema.definitions import Definitions, Unrepresentable
 from structgen.schema.jsonschema.intersect import meet
 from structgen.schema.nodes import Array, Counts, Never, Node, Way
-from structgen.schema.rewrite import rewritten
+from structgen.schema.rewrite import Change, rewritten
 
 MOST_KINDS = 4
 """Kinds of items that one array may be asked to contain: they double the alternatives."""
@@ -28,7 +28,12 @@ def add_ways(definitions: Definitions, root: Node) -> Node:
     def change(node: Node) -> Node:
         if not isinstance(node, Array) or not node.contains or node.ways:
             return node
-        return with_ways(definitions, node)
+        made = with_ways(definitions, node)
+        if isinstance(made, Never):
+            return made
+        # Intersections made new arrays, which may have to contain items themselves.
+        ways = (tuple(_rewritten(place, change)) for place in made.ways)
+        return replace(made, ways=tuple(ways))
 
     root = rewritten(root, change)
     done: set[str] = set()
@@ -38,6 +43,13 @@ def add_ways(definitions: Definitions, root: Node) -> Node:
             done.add(name)
         definitions.settle()
     return root
+
+
+def _rewritten(place: tuple[Way, ...], change: Change) -> Iterator[Way]:
+    for way in place:
+        item = rewritten(way.item, change)
+        if not isinstance(item, Never):
+            yield replace(way, item=item)
 
 
 def with_ways(definitions: Definitions, node: Array) -> Array | Never:
