@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import assert_never
 
+from structgen.deadline import check_deadline
 from structgen.errors import Fault
 from structgen.schema.nodes import (
     AnyJson,
@@ -28,7 +29,7 @@ from structgen.schema.nodes import (
     Verbatim,
 )
 from structgen.schema.raw import has_text
-from structgen.schema.rewrite import rewritten_schema
+from structgen.schema.rewrite import parts, rewritten_schema
 from structgen.schema.strings import has_string
 
 
@@ -55,33 +56,14 @@ def pruned(schema: Schema) -> Schema:
     checker = _Checker(schema.definitions, False)
 
     def change(node: Node) -> Node:
+        check_deadline()
         return node if checker.is_finite(node) else Never("no finite value matches")
 
-    if not any(checker.is_suspect(node) for node in _parts(schema)):
+    if not any(
+        checker.is_suspect(node) for node in parts(schema.root, *schema.definitions.values())
+    ):
         return schema
     return rewritten_schema(schema, change)
-
-
-def _parts(schema: Schema) -> Iterator[Node]:
-    """Every node of a schema, outer before inner, apart from the items of arrays without any."""
-    pending = [schema.root, *schema.definitions.values()]
-    while pending:
-        node = pending.pop()
-        yield node
-        match node:
-            case Union():
-                pending.extend(node.options)
-            case Embedded():
-                pending.append(node.node)
-            case Array():
-                items = (node.item, *(way.item for place in node.ways for way in place))
-                pending.extend(item for item in items if not isinstance(item, Never))
-                pending.extend(node.prefix)
-            case Object():
-                pending.extend(prop.node for prop in node.properties)
-                pending.extend(part for extra in node.extras for part in (extra.key, extra.value))
-            case _:
-                pass
 
 
 class _Checker:

@@ -69,12 +69,16 @@ class _Walker:
         self._definitions = schema.definitions
         self._distinct = Distinct(schema.definitions)
         self._seen: set[str] = set()
+        self._visited: set[tuple[int, bool]] = set()
         self._embedded = False
         self.any_scope = False
         """Whether parts of some array or object must differ."""
 
     def faults(self, node: Node, path: str) -> Iterator[Fault]:
-        """The faults in and below a node."""
+        """The faults in and below a node; none where it was visited before."""
+        if (id(node), self._embedded) in self._visited:
+            return
+        self._visited.add((id(node), self._embedded))
         match node:
             case Ref():
                 if node.name not in self._seen:

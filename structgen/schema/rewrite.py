@@ -50,6 +50,34 @@ def rewritten_schema(schema: Schema, change: Change) -> Schema:
     return replace(schema, root=rewritten(schema.root, change), definitions=definitions)
 
 
+def parts(*roots: Node) -> Iterator[Node]:
+    """Every node in some nodes, each once, apart from the items of arrays without any."""
+    pending = list(roots)
+    seen: set[int] = set()  # nodes may be shared, in layers even exponentially often
+    while pending:
+        node = pending.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        yield node
+        match node:
+            case Union():
+                pending.extend(node.options)
+            case Embedded():
+                pending.append(node.node)
+            case Array():
+                items = (node.item, *(way.item for place in node.ways for way in place))
+                pending.extend(item for item in items if not isinstance(item, Never))
+                pending.extend(node.prefix)
+            case Object():
+                pending.extend(prop.node for prop in node.properties)
+                pending.extend(part for extra in node.extras for part in (extra.key, extra.value))
+            case Parts():
+                pending.extend(part.node for part in node.parts)
+            case _:
+                pass
+
+
 def _array(node: Array, change: Change) -> Node:
     item = node.item if isinstance(node.item, Never) else rewritten(node.item, change)
     contains = (

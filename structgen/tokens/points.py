@@ -113,13 +113,13 @@ class Steps:
 
     def _blank_ahead(self, at: Point) -> int:
         """The blank that has to come next within a scope where something was written, or -1."""
-        if not at.scopes or not at.scopes[-1].written.texts or at.high - at.low != 1:
+        if not at.scopes or not at.scopes[-1].written.texts:
             return -1
-        state = self._scratch.threads[at.low, T_STATE]
-        byte = int(self._automaton.program.states[state, CHAIN])
-        return (
-            byte if byte in BLANKS and self._automaton.program.states[state, FLAGS] & SCOPE else -1
-        )
+        states = self._scratch.threads[at.low : at.high, T_STATE]
+        columns = self._automaton.program.states[states]
+        byte = int(columns[0, CHAIN])
+        same = np.all(columns[:, CHAIN] == byte) and np.all(columns[:, FLAGS] & SCOPE)
+        return byte if same and byte in BLANKS else -1
 
     def _before_part(self, at: Point) -> Point | None:
         """The place behind the blank that has to come next, if there is one."""

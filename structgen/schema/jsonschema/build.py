@@ -53,6 +53,19 @@ def make_object(
     return Object(tuple(kept), kinds, (), low, high, description)
 
 
+def with_reserved(node: Object) -> Object:
+    """The object with an impossible property in place of each reserved name.
+
+    Rewriting leaves impossible properties out and reserves their names; the algebra knows
+    properties only.
+    """
+    if not node.reserved:
+        return node
+    never = Never("no value is possible")
+    lost = tuple(Property(name, never, required=False) for name in node.reserved)
+    return replace(node, properties=(*node.properties, *lost), reserved=())
+
+
 def _plain(extra: Extra) -> Iterator[Extra]:
     """Extra properties whose key is a string or labels and whose value is possible."""
     if isinstance(extra.value, Never) or isinstance(extra.key, Never):

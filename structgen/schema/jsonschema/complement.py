@@ -12,7 +12,7 @@ from typing import assert_never
 from structgen.schema import nodes
 from structgen.schema.jsonschema.admits import admits_label
 from structgen.schema.jsonschema.arrays import item_at, make_array
-from structgen.schema.jsonschema.build import make_object
+from structgen.schema.jsonschema.build import make_object, with_reserved
 from structgen.schema.jsonschema.definitions import Definitions, Unrepresentable
 from structgen.schema.jsonschema.disjoint import disjoint
 from structgen.schema.jsonschema.intersect import MOST_OPTIONS, meet, undeclared
@@ -186,6 +186,7 @@ def _minus_string(definitions: Definitions, a: String, b: Node) -> Iterator[Node
 
 
 def _minus_object(definitions: Definitions, a: Object, b: Object) -> Iterator[Node]:
+    a, b = with_reserved(a), with_reserved(b)
     if disjoint(definitions, a, b):
         yield a
         return

@@ -7,7 +7,7 @@ from functools import partial
 from structgen.schema import nodes
 from structgen.schema.jsonschema.admits import admits_label, extras_for, fits_string
 from structgen.schema.jsonschema.arrays import meet_arrays
-from structgen.schema.jsonschema.build import make_object, make_string
+from structgen.schema.jsonschema.build import make_object, make_string, with_reserved
 from structgen.schema.jsonschema.definitions import Definitions, Unrepresentable
 from structgen.schema.jsonschema.kinds import PARTS, STRING, kinds, label_value, of_kinds
 from structgen.schema.jsonschema.languages import is_impossible
@@ -162,6 +162,7 @@ def meet_strings(a: String, b: String) -> Node:
 
 
 def _meet_objects(definitions: Definitions, a: Object, b: Object) -> Node:
+    a, b = with_reserved(a), with_reserved(b)
     mine = {part.name: part for part in a.properties}
     theirs = {part.name: part for part in b.properties}
     definitions.count(len(mine) + len(theirs))

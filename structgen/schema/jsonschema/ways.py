@@ -11,10 +11,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
 
+from structgen.deadline import check_deadline
 from structgen.schema.jsonschema.definitions import Definitions, Unrepresentable
 from structgen.schema.jsonschema.intersect import meet
 from structgen.schema.nodes import Array, Counts, Never, Node, Way
-from structgen.schema.rewrite import Change, rewritten
+from structgen.schema.rewrite import Change, parts, rewritten
 
 MOST_KINDS = 4
 """Kinds of items that one array may be asked to contain: they double the alternatives."""
@@ -26,6 +27,7 @@ def add_ways(definitions: Definitions, root: Node) -> Node:
     """The root, and all definitions, with alternatives for each array that must contain items."""
 
     def change(node: Node) -> Node:
+        check_deadline()
         if not isinstance(node, Array) or not node.contains or node.ways:
             return node
         made = with_ways(definitions, node)
@@ -47,9 +49,15 @@ def add_ways(definitions: Definitions, root: Node) -> Node:
 
 def _rewritten(place: tuple[Way, ...], change: Change) -> Iterator[Way]:
     for way in place:
-        item = rewritten(way.item, change)
+        # What has its alternatives is not copied again: at every level that would be exponential.
+        item = rewritten(way.item, change) if _lacks_ways(way.item) else way.item
         if not isinstance(item, Never):
             yield replace(way, item=item)
+
+
+def _lacks_ways(node: Node) -> bool:
+    """Whether some array in a node must contain items and has no alternatives yet."""
+    return any(isinstance(part, Array) and part.contains and not part.ways for part in parts(node))
 
 
 def with_ways(definitions: Definitions, node: Array) -> Array | Never:
