@@ -192,7 +192,7 @@ def test_an_empty_prompt_is_the_schema_alone():
         (bytearray(b"Hello"), InvalidTextError, "bytes"),
         (None, InvalidTextError, "got NoneType"),
         (42, InvalidTextError, "got int"),
-        ([], InvalidTextError, "a list of chat messages"),
+        ([], InvalidTextError, "an empty list"),
         ({"role": "user", "content": "Hello"}, InvalidTextError, "got dict"),
         (["Hello"], OptionError, "message 0 of the prompt must be a dict"),
         ([{"role": "user", "content": "a"}, {"role": "user"}], OptionError, "message 1"),
