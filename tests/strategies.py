@@ -457,8 +457,9 @@ class ValueMaker:
         """An undeclared key in its only spelling."""
         names = {*node.reserved, *(prop.name for prop in node.properties)}
         while True:
-            text = self._text(3) + "!" if key == String() else str(self._value(key, 0))
-            text = json.loads(text) if text[:1] == '"' and key != String() else text
+            value = self._text(3) + "!" if key == String() else self._value(key, 0)
+            quoted = isinstance(value, Written) and value[:1] == '"'
+            text = json.loads(value) if quoted else str(value)
             if text not in names:
                 return text
 
