@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import count
+from typing import Any, Generic, Literal, TypeVar, cast, overload
 
+from structgen.batch import (
+    BATCH_SIZE,
+    OnError,
+    check_batch_options,
+    in_order,
+    length,
+    outcomes,
+    per_prompt,
+    shown,
+)
+from structgen.beams import best_valid, first_valid
 from structgen.compiler import CompiledSchema
 from structgen.compiler import compile as compile_schema
-from structgen.errors import OptionError, PromptTooLongError, ValidationFailedError
+from structgen.errors import OptionError, PromptTooLongError, StructgenError
+from structgen.jobs import Job, Outcome, Refused, drive
 from structgen.options import Layout, Limits
 from structgen.prompts import Prompt, SchemaPrompt, render, schema_text
-from structgen.results import Generation, Timings, Usage
+from structgen.results import Generation
 from structgen.runtime.lm import LanguageModel
-from structgen.runtime.loop import Finished, Step, decode
 from structgen.runtime.sampling import Sampling
 from structgen.schema.roots import Form
-from structgen.scores import Written, label_scores
 from structgen.tokens.vocabulary import Vocabulary
 
 T = TypeVar("T")
@@ -39,7 +50,10 @@ class Generator(Generic[T]):
             `max_new_tokens`: all attempts together take at most `(retries + 1) * max_new_tokens`.
             The first attempt is made as asked; the others sample, also where `do_sample` is False,
             each with a seed of its own that follows from `seed`.
-        do_sample, temperature, top_k, top_p, min_p, seed: as in transformers; greedy by default.
+        do_sample, temperature, top_k, top_p, min_p, seed, repetition_penalty: as in transformers;
+            greedy by default.
+        num_beams: more than 1 looks for the most probable value by beam search; a validator that
+            rejects it gets the next best ones, as many as `retries` says.
         layout: `spaced`, `compact` or `flexible` JSON.
         require_all: write also the fields that have a default.
         schema_prompt: what the prompt says about the schema: True for the built-in wording, False
@@ -64,6 +78,8 @@ class Generator(Generic[T]):
         top_p: float | None = None,
         min_p: float | None = None,
         seed: int | None = None,
+        repetition_penalty: float = 1.0,
+        num_beams: int = 1,
         retries: int = 0,
         layout: Layout = "spaced",
         require_all: bool = False,
@@ -73,7 +89,10 @@ class Generator(Generic[T]):
         banned_token_ids: Iterable[int] | None = (),
         limits: Limits | None = None,
     ) -> None:
-        self._sampling = Sampling(do_sample, temperature, top_k, top_p, min_p, seed)
+        self._sampling = Sampling(
+            do_sample, temperature, top_k, top_p, min_p, seed, repetition_penalty
+        )
+        self._num_beams = check_beams(num_beams, self._sampling)
         self._max_new_tokens = check_max_new_tokens(max_new_tokens)
         self._retries = check_retries(retries, self._sampling)
         if not isinstance(getattr(lm, "vocabulary", None), Vocabulary):
@@ -108,7 +127,9 @@ class Generator(Generic[T]):
         """The model."""
         return self._lm
 
-    def __call__(self, prompt: Prompt, *, max_new_tokens: int | None = None) -> T:
+    def __call__(
+        self, prompt: Prompt, *, max_new_tokens: int | None = None, seed: int | None = None
+    ) -> T:
         """Generate a value.
 
         Raises:
@@ -116,48 +137,210 @@ class Generator(Generic[T]):
             BudgetError: the shortest value does not fit into `max_new_tokens`.
             ValidationFailedError: a Python validator rejected the value of every attempt.
         """
-        return self.run(prompt, max_new_tokens=max_new_tokens).value
+        return self.run(prompt, max_new_tokens=max_new_tokens, seed=seed).value
 
     def render(self, prompt: Prompt) -> Prompt:
         """What the model is given: the prompt with the schema's short form."""
         return render(prompt, self._addition)
 
-    def run(self, prompt: Prompt, *, max_new_tokens: int | None = None) -> Generation[T]:
-        """Generate a value, and return it with its text, counts, timings and label scores."""
+    def run(
+        self, prompt: Prompt, *, max_new_tokens: int | None = None, seed: int | None = None
+    ) -> Generation[T]:
+        """Generate a value, and return it with its text, counts, timings and scores.
+
+        Args:
+            seed: in place of the generator's own.
+        """
+        job = self.job(prompt, max_new_tokens=max_new_tokens, seed=seed)
+        if self._num_beams > 1:
+            return first_valid(job, self._lm, self._num_beams)
+        return self._only(job)
+
+    def _only(self, job: Job[T]) -> Generation[T]:
+        """Do one job."""
+        for event in drive(self._lm, iter([job]), batch_size=1):
+            if isinstance(event, Outcome):
+                return event.generation()
+        raise AssertionError("the loop closes every row")
+
+    def candidates(
+        self,
+        prompt: Prompt,
+        num_return_sequences: int,
+        *,
+        max_new_tokens: int | None = None,
+        seed: int | None = None,
+        batch_size: int = BATCH_SIZE,
+    ) -> list[Generation[T]]:
+        """Several values for one prompt, which is read once.
+
+        With `do_sample` they are drawn independently, the i-th as `run(prompt, seed=seed + i)`
+        would. With `num_beams` they are the most probable ones, best first, without repeats, and
+        there are fewer of them where there are fewer values, or where validators reject some.
+
+        Raises:
+            OptionError: greedy decoding has one value only, and `num_beams` beams that many.
+        """
+        check_batch_options(batch_size, "raise", None)
+        self._check_candidates(num_return_sequences)
+        if self._num_beams > 1:
+            job = self.job(prompt, max_new_tokens=max_new_tokens)
+            return best_valid(job, self._lm, self._num_beams, num_return_sequences)
+        job = self.job(prompt, max_new_tokens=max_new_tokens, seed=seed)
+        each = job.sampling.for_rows(num_return_sequences)
+        jobs = (replace(job, index=i, sampling=s, attempts=[]) for i, s in enumerate(each))
+        found = outcomes(self._lm, jobs, batch_size=batch_size, progress=False, total=None)
+        return cast("list[Generation[T]]", in_order(found, "raise"))
+
+    def _check_candidates(self, num_return_sequences: object) -> None:
+        check_count("num_return_sequences", num_return_sequences)
+        assert isinstance(num_return_sequences, int)
+        if self._num_beams > 1:
+            if num_return_sequences > self._num_beams:
+                raise OptionError(
+                    f"num_return_sequences={num_return_sequences} must be at most "
+                    f"num_beams={self._num_beams}"
+                )
+        elif num_return_sequences > 1 and not self._sampling.do_sample:
+            raise OptionError(
+                f"num_return_sequences={num_return_sequences} of a greedy generator would all be "
+                "the same; pass do_sample=True or num_beams to Generator"
+            )
+
+    @overload
+    def batch(
+        self,
+        prompts: Iterable[Prompt],
+        *,
+        batch_size: int = BATCH_SIZE,
+        max_new_tokens: int | Sequence[int] | None = None,
+        seeds: Sequence[int] | None = None,
+        on_error: Literal["raise"] = "raise",
+        progress: bool | None = None,
+    ) -> list[T]: ...
+    @overload
+    def batch(
+        self,
+        prompts: Iterable[Prompt],
+        *,
+        batch_size: int = BATCH_SIZE,
+        max_new_tokens: int | Sequence[int] | None = None,
+        seeds: Sequence[int] | None = None,
+        on_error: Literal["return"],
+        progress: bool | None = None,
+    ) -> list[T | Exception]: ...
+    def batch(
+        self,
+        prompts: Iterable[Prompt],
+        *,
+        batch_size: int = BATCH_SIZE,
+        max_new_tokens: int | Sequence[int] | None = None,
+        seeds: Sequence[int] | None = None,
+        on_error: OnError = "raise",
+        progress: bool | None = None,
+    ) -> list[T] | list[T | Exception]:
+        """A value for each prompt, in their order; the model reads `batch_size` rows at a time.
+
+        Each value is the one that `run` would give for its prompt alone, up to the rounding of the
+        model's arithmetic, prompt i with `seed + i`.
+
+        Args:
+            max_new_tokens: for all prompts or one each, in place of the generator's own.
+            seeds: one for each prompt.
+            on_error: "return" puts an error in the place of the value, "raise" raises the first.
+            progress: a progress bar; None shows one where standard error is a terminal.
+        """
+        check_batch_options(batch_size, on_error, progress)
+        found = self._outcomes(prompts, batch_size, max_new_tokens, seeds, progress)
+        results = in_order(found, on_error)
+        return [r if isinstance(r, Exception) else cast("T", r.value) for r in results]
+
+    def as_completed(
+        self,
+        prompts: Iterable[Prompt],
+        *,
+        batch_size: int = BATCH_SIZE,
+        max_new_tokens: int | Sequence[int] | None = None,
+        seeds: Sequence[int] | None = None,
+        progress: bool | None = None,
+    ) -> Iterator[tuple[int, Generation[T] | Exception]]:
+        """(index of the prompt, result or error) as they finish; options as for `batch`.
+
+        Prompts are taken from the iterable when there is room for them. Closing the iterator, or
+        leaving it, frees what the model remembers.
+        """
+        check_batch_options(batch_size, "return", progress)
+        return self._outcomes(prompts, batch_size, max_new_tokens, seeds, progress)
+
+    def _outcomes(
+        self,
+        prompts: Iterable[Prompt],
+        batch_size: int,
+        max_new_tokens: int | Sequence[int] | None,
+        seeds: Sequence[int] | None,
+        progress: bool | None,
+    ) -> Iterator[tuple[int, Generation[T] | Exception]]:
+        check_prompts(prompts)
+        total = length(prompts)
+        budgets = per_prompt("max_new_tokens", max_new_tokens, total)
+        each_seed = per_prompt("seeds", seeds, total)
+        rows = zip(count(), prompts, budgets, each_seed)
+        if self._num_beams > 1:
+            found = (self._beamed(*row) for row in rows)
+            return shown(found, progress, total)
+        jobs = (self.job_or_refusal(*row) for row in rows)
+        return outcomes(self._lm, jobs, batch_size=batch_size, progress=progress, total=total)
+
+    def _beamed(
+        self, index: int, prompt: Prompt, budget: int | None, seed: int | None
+    ) -> tuple[int, Generation[T] | Exception]:
+        job = self.job_or_refusal(index, prompt, budget, seed)
+        if isinstance(job, Refused):
+            return index, job.error
+        try:
+            return index, first_valid(job, self._lm, self._num_beams)
+        except StructgenError as error:
+            return index, error
+
+    def job_or_refusal(
+        self, index: int, prompt: Prompt, max_new_tokens: int | None, seed: int | None
+    ) -> Job[T] | Refused:
+        """The job of one prompt of a batch, seeded with `seed + index` if it has no own seed."""
+        try:
+            return self.job(prompt, max_new_tokens=max_new_tokens, seed=seed, index=index)
+        except StructgenError as error:
+            return Refused(index, error)
+
+    def job(
+        self,
+        prompt: Prompt,
+        *,
+        max_new_tokens: int | None = None,
+        seed: int | None = None,
+        index: int = 0,
+    ) -> Job[T]:
+        """What there is to do for a prompt; everything about it is checked."""
         started = time.perf_counter()
         budget = self._max_new_tokens
         if max_new_tokens is not None:
             budget = check_max_new_tokens(max_new_tokens)
+        if seed is None:
+            sampling = self._sampling.for_row(index)
+        else:
+            sampling = replace(self._sampling, seed=seed)
         prompt_ids = self._lm.encode_prompt(self.render(prompt))
         budget = self._within_context(len(prompt_ids), budget)
-        before_decoding_s = time.perf_counter() - started
-        attempts: list[_Attempt] = []
-        while True:
-            attempts.append(self._attempt(prompt_ids, budget, len(attempts)))
-            try:
-                value = self._compiled.validate(attempts[-1].text)
-            except ValidationFailedError as error:
-                if len(attempts) > self._retries:
-                    rejected = [attempt.text for attempt in attempts[:-1]]
-                    raise error.after(rejected) from error.cause
-            else:
-                timings = _timings(attempts, started, before_decoding_s)
-                return self._generation(value, len(prompt_ids), attempts, timings)
-
-    def _attempt(self, prompt_ids: list[int], budget: int, index: int) -> _Attempt:
-        """Write a value; `index` says how many were written before."""
-        session = self._compiled.session(budget)
-        sampling = self._sampling.attempt(index)
-        steps: list[Step] = []
-        end: Finished | None = None
-        for event in decode(self._lm, [prompt_ids], [session], sampling):
-            if isinstance(event, Finished):
-                end = event
-            else:
-                steps.append(event)
-        assert end is not None, "the loop closes every row"
-        ids = tuple(step.token_id for step in steps if not step.end)
-        return _Attempt(ids, self._lm.vocabulary.decode(ids).decode("utf-8"), steps, end)
+        self._compiled.session(budget)  # too small a budget shows right here
+        return Job(
+            index=index,
+            compiled=self._compiled,
+            prompt_ids=prompt_ids,
+            budget=budget,
+            sampling=sampling,
+            retries=self._retries,
+            started=started,
+            before_decoding_s=time.perf_counter() - started,
+        )
 
     def _within_context(self, prompt_tokens: int, budget: int) -> int:
         """The budget, cut to what the model's context leaves."""
@@ -169,63 +352,37 @@ class Generator(Generic[T]):
             raise PromptTooLongError(prompt_tokens, context, self._compiled.min_tokens)
         return room
 
-    def _generation(
-        self, value: T, prompt_tokens: int, attempts: list[_Attempt], timings: Timings
-    ) -> Generation[T]:
-        vocabulary, last = self._lm.vocabulary, attempts[-1]
-        written = [
-            Written(len(vocabulary.bytes_of(step.token_id) or b"$"), step.log_prob, step.valid_mass)
-            for step in last.steps
-        ]
-        return Generation(
-            value=value,
-            text=last.text,
-            token_ids=last.token_ids,
-            finish_reason=last.end.finish_reason,
-            usage=_usage(prompt_tokens, attempts),
-            timings=timings,
-            labels=label_scores(self._compiled.pieces(last.text), last.text, written),
-            rejected=tuple(attempt.text for attempt in attempts[:-1]),
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class _Attempt:
-    """A value as it was written, before validation."""
-
-    token_ids: tuple[int, ...]
-    text: str
-    steps: list[Step]
-    end: Finished
-
-
-def _usage(prompt_tokens: int, attempts: list[_Attempt]) -> Usage:
-    completion_tokens = sum(len(attempt.token_ids) for attempt in attempts)
-    forced_tokens = sum(step.forced for attempt in attempts for step in attempt.steps)
-    return Usage(
-        prompt_tokens=prompt_tokens,
-        completion_tokens=completion_tokens,
-        sampled_tokens=completion_tokens - forced_tokens,
-        forced_tokens=forced_tokens,
-        forward_passes=sum(attempt.end.forward_passes for attempt in attempts),
-        attempts=len(attempts),
-    )
-
-
-def _timings(attempts: list[_Attempt], started: float, before_decoding_s: float) -> Timings:
-    return Timings(
-        total_s=time.perf_counter() - started,
-        forward_s=sum(attempt.end.forward_s for attempt in attempts),
-        mask_s=sum(attempt.end.mask_s for attempt in attempts),
-        first_mask_s=before_decoding_s + attempts[0].end.first_mask_s,
-    )
-
 
 def check_max_new_tokens(value: object) -> int:
     """A token budget, refused unless it is a whole number above 0."""
+    return check_count("max_new_tokens", value)
+
+
+def check_count(name: str, value: object) -> int:
+    """A number of things, refused unless it is a whole number above 0."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise OptionError(f"max_new_tokens={value!r} must be a whole number above 0")
+        raise OptionError(f"{name}={value!r} must be a whole number above 0")
     return value
+
+
+def check_beams(num_beams: object, sampling: Sampling) -> int:
+    """A number of beams, refused where their search would not be one."""
+    beams = check_count("num_beams", num_beams)
+    if beams > 1 and sampling.do_sample:
+        raise OptionError(
+            f"num_beams={beams} searches for the most probable value and do_sample=True draws one; "
+            "use one of them"
+        )
+    return beams
+
+
+def check_prompts(prompts: object) -> None:
+    """Refuse one prompt where many are asked for."""
+    if isinstance(prompts, str | bytes) or not isinstance(prompts, Iterable):
+        raise OptionError(
+            f"prompts must be a list or an iterator of prompts, got {type(prompts).__name__}; "
+            "for one prompt call the generator itself"
+        )
 
 
 def check_retries(retries: object, sampling: Sampling) -> int:

@@ -1,4 +1,4 @@
-"""What a generation returns: frozen values, no behaviour."""
+"""What a generation returns: frozen values."""
 
 from __future__ import annotations
 
@@ -46,6 +46,24 @@ class Timings:
 
 
 @dataclass(frozen=True, slots=True)
+class TokenScore:
+    """One token of a value, and how sure the model was of it.
+
+    Example: `TokenScore(token_id=34, text=b'"', log_prob=-0.2, valid_mass=0.9, forced=False)`
+    """
+
+    token_id: int
+    text: bytes
+    """Empty for an end token. A token may hold a part of a character."""
+    log_prob: float
+    """Log-probability among the legal tokens, without temperature and the like; 0 where forced."""
+    valid_mass: float
+    """Probability that the model, unmasked, put on all legal tokens together; 1 where forced."""
+    forced: bool
+    """The schema left no choice, and the model was not asked."""
+
+
+@dataclass(frozen=True, slots=True)
 class LabelScore:
     """How sure the model was of one `Literal`, `Enum` or `bool` field."""
 
@@ -75,3 +93,10 @@ class Generation(Generic[T_co]):
     """One score per `Literal`, `Enum` and `bool` field, by JSON path, e.g. `$.team`."""
     rejected: tuple[str, ...] = ()
     """Texts of earlier attempts that validation rejected; `usage` and `timings` count them."""
+    tokens: tuple[TokenScore, ...] = ()
+    """One entry per token of the value, and one for the end token where the model chose it."""
+
+    @property
+    def log_prob(self) -> float:
+        """Log-probability of the value as it was tokenised: the sum over `tokens`."""
+        return sum(token.log_prob for token in self.tokens)

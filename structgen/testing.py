@@ -88,7 +88,13 @@ class FakeLM:
         return torch.stack([self.logits(row) for row in cache.rows])  # [B, W]
 
     def select(self, cache: _History, rows: Sequence[int]) -> _History:
-        return _History([cache.rows[i] for i in rows])
+        return _History([list(cache.rows[i]) for i in rows])
+
+    def can_join(self, cache: _History) -> bool:  # noqa: ARG002  # always, here
+        return True
+
+    def join(self, first: _History, second: _History) -> _History:
+        return _History(first.rows + second.rows)
 
 
 class RandomLM(FakeLM):

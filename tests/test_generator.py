@@ -20,7 +20,8 @@ from structgen.errors import (
 )
 from structgen.generator import Generator
 from structgen.results import Generation
-from structgen.runtime.loop import Finished, Step, decode
+from structgen.runtime.events import Finished, Step
+from structgen.runtime.loop import decode_requests
 from structgen.testing import RandomLM, ScriptedLM, byte_vocabulary, small_vocabulary
 
 WORDS = ['{"', '":', " true", " false", '", "', "billing", "bill", "ing", "reasoning", "team", ", "]
@@ -360,12 +361,12 @@ def test_retries_sample_until_validation_is_content(vocabulary):
 def test_tokens_of_all_attempts_are_counted(vocabulary, monkeypatch):
     events = []
 
-    def recorded(*args):
-        for event in decode(*args):
+    def recorded(*args, **options):
+        for event in decode_requests(*args, **options):
             events.append(event)
             yield event
 
-    monkeypatch.setattr("structgen.generator.decode", recorded)
+    monkeypatch.setattr("structgen.jobs.decode_requests", recorded)
     usage = rejecting(vocabulary, retries=50)[0].run("Hello").usage
     steps = [event for event in events if isinstance(event, Step) and not event.end]
     ends = [event for event in events if isinstance(event, Finished)]

@@ -22,7 +22,8 @@ LEVELS = {
     "tokens": 3,
     "compiler": 4,
     "runtime": 5, "testing": 5,
-    "linter": 6, "explanation": 6, "prompts": 6, "scores": 6, "generator": 6, "api": 6,
+    "linter": 6, "explanation": 6, "prompts": 6, "scores": 6, "jobs": 6, "beams": 6, "batch": 6,
+    "stream": 6, "partial": 6, "generator": 6, "api": 6,
     "integrations": 7, "cli": 7, "__init__": 7,
 }  # fmt: skip
 

@@ -1,8 +1,7 @@
 """Language models from transformers.
 
 `load()` turns a model's id, folder or objects into an `HFModel`, which the decoding loop can use.
-Letters of shapes: B rows, T tokens in the cache (padding included), K tokens of a chunk, W columns
-of the logits.
+Letters of shapes: B rows, K tokens of a chunk, W columns of the logits.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ import inspect
 import logging
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -24,6 +22,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from structgen.errors import InvalidTextError, ModelError, OptionError, UsageError
 from structgen.runtime import default_model
+from structgen.runtime.kv_cache import KVCache, left_pad
 from structgen.runtime.lm import Prompt
 from structgen.runtime.upcast import wide_products
 from structgen.tokens.vocabulary import Vocabulary
@@ -86,18 +85,6 @@ def load(
     return HFModel(_move(loaded, target, wanted), found, name=name)
 
 
-@dataclass(slots=True)
-class _KVCache:
-    """What an `HFModel` remembers of a batch."""
-
-    kv: Any
-    """The model's own cache; it may change as a side effect of a forward pass."""
-    mask: Tensor
-    """int64 [B, T], 1 for real tokens, 0 for padding."""
-    padded: bool
-    """Whether there is a 0 in the mask; if not, models take a faster way without a mask."""
-
-
 class HFModel:
     """A causal language model of transformers as the decoding loop sees it.
 
@@ -150,16 +137,14 @@ class HFModel:
         return list(cast("list[int]", token_ids)) or [self._first_token()]
 
     @torch.no_grad()
-    def prefill(self, prompts: Sequence[Sequence[int]]) -> tuple[_KVCache, Tensor]:
-        empty = torch.empty((len(prompts), 0), dtype=torch.int64, device=self.device)
-        cache = _KVCache(kv=None, mask=empty, padded=False)
+    def prefill(self, prompts: Sequence[Sequence[int]]) -> tuple[KVCache, Tensor]:
+        cache = KVCache.empty(len(prompts), self.device)
         return cache, self.extend(cache, prompts)
 
     @torch.no_grad()
-    def extend(self, cache: _KVCache, chunks: Sequence[Sequence[int]]) -> Tensor:
-        token_ids, real = _left_pad(chunks, self.device)  # [B, K] each
-        cache.mask = torch.cat([cache.mask, real], dim=1)  # [B, T]
-        cache.padded = cache.padded or len({len(chunk) for chunk in chunks}) > 1
+    def extend(self, cache: KVCache, chunks: Sequence[Sequence[int]]) -> Tensor:
+        token_ids, real = left_pad(chunks, self.device)  # [B, K] each
+        cache.append(real, [len(chunk) for chunk in chunks])
         positions = (cache.mask.cumsum(-1) - 1).clamp(min=0)[:, -token_ids.shape[1] :]  # [B, K]
         with wide_products(self.device, self.model.dtype, token_ids.numel()):
             output = self.model(
@@ -171,12 +156,19 @@ class HFModel:
                 **({"logits_to_keep": 1} if self._keep_last else {}),
             )
         cache.kv = output.past_key_values
+        cache.tidy()
         return output.logits[:, -1]  # [B, W]
 
-    def select(self, cache: _KVCache, rows: Sequence[int]) -> _KVCache:
-        index = torch.tensor(rows, dtype=torch.int64, device=self.device)
-        cache.kv.batch_select_indices(index)
-        return _KVCache(cache.kv, cache.mask[index], cache.padded)
+    @torch.no_grad()
+    def select(self, cache: KVCache, rows: Sequence[int]) -> KVCache:
+        return cache.select(rows)
+
+    def can_join(self, cache: KVCache) -> bool:
+        return cache.is_plain
+
+    @torch.no_grad()
+    def join(self, first: KVCache, second: KVCache) -> KVCache:
+        return first.join(second)
 
     def _apply_chat_template(self, messages: Sequence[Mapping[str, Any]]) -> Any:
         """The ids of a chat up to where the answer begins.
@@ -202,15 +194,6 @@ class HFModel:
         """What stands for an empty prompt: a model needs at least one token to go on from."""
         bos = self.tokenizer.bos_token_id
         return bos if isinstance(bos, int) else self.vocabulary.eos_token_ids[0]
-
-
-def _left_pad(chunks: Sequence[Sequence[int]], device: torch.device) -> tuple[Tensor, Tensor]:
-    """Token ids and a mask, both int64 [B, K], with zeros before the shorter chunks."""
-    longest = max(len(chunk) for chunk in chunks)
-    token_ids = [[0] * (longest - len(chunk)) + list(chunk) for chunk in chunks]
-    real = [[0] * (longest - len(chunk)) + [1] * len(chunk) for chunk in chunks]
-    both = torch.tensor([token_ids, real], dtype=torch.int64, device=device)  # [2, B, K]
-    return both[0], both[1]
 
 
 def _check_device(device: str | torch.device | None) -> torch.device:

@@ -70,5 +70,16 @@ class LanguageModel(Protocol):
         ...
 
     def select(self, cache: Cache, rows: Sequence[int]) -> Cache:
-        """The cache of the rows with these indices, in this order; the old one is used up."""
+        """The cache of the rows with these indices, in this order; the old one is used up.
+
+        An index may occur more than once.
+        """
+        ...
+
+    def can_join(self, cache: Cache) -> bool:
+        """Whether other rows can be added to this cache; if not, they wait for the next batch."""
+        ...
+
+    def join(self, first: Cache, second: Cache) -> Cache:
+        """The cache of the rows of both, in this order; both are used up."""
         ...

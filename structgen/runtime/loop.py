@@ -3,9 +3,11 @@
 A turn of the loop, for all rows at once:
 
 1. tokens that a session forces are taken without asking the model;
-2. rows whose value is complete, or whose budget is used up, leave the batch;
-3. one forward pass appends what the cache lacks (the last choice and all forced tokens);
-4. masks are applied, and each row takes one token.
+2. rows whose value is complete, or whose budget is used up, leave;
+3. rows that wait enter where there is room, and take what is forced;
+4. one forward pass appends what the cache lacks (the last choice and all forced tokens); rows that
+   are new have a pass of their own, which reads their prompts;
+5. masks are applied, and each row takes one token.
 
 Letters of shapes: B rows, W columns of the logits, N words of a packed mask.
 """
@@ -14,91 +16,20 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from structgen.errors import GenerationError, ModelError, UsageError
-from structgen.results import FinishReason
+from structgen.errors import GenerationError, ModelError, StructgenError, UsageError
+from structgen.runtime.events import Event, Failed, Finished, Request, Session, Step
 from structgen.runtime.lm import Cache, LanguageModel
 from structgen.runtime.masking import apply_masks, n_words
-from structgen.runtime.sampling import Sampling, choose
-
-
-class Session(Protocol):
-    """One value being written: what the loop asks of the automaton."""
-
-    @property
-    def complete(self) -> bool:
-        """The value is complete and nothing but the end can follow."""
-        ...
-
-    @property
-    def exhausted(self) -> bool:
-        """The token budget is used up; the value may then end here."""
-        ...
-
-    @property
-    def finished(self) -> bool:
-        """An end token was taken."""
-        ...
-
-    def forced(self) -> list[int]:
-        """Token ids that are certain to come next, often none."""
-        ...
-
-    def fill_mask(self, row: NDArray[np.int32]) -> None:
-        """Overwrite `row`, int32 [N], with a bit per token: 1 where it is allowed next."""
-        ...
-
-    def advance(self, token_id: int) -> None:
-        """Take a token; `IllegalTokenError` if it is not allowed."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """A token was taken in one row.
-
-    Example: `Step(row=0, token_id=34, forced=False, log_prob=-0.2, valid_mass=0.9, end=False)`
-    """
-
-    row: int
-    token_id: int
-    forced: bool
-    """The schema left no choice, and the model was not asked."""
-    log_prob: float
-    """Log of the token's probability under the model's own distribution (no temperature, no
-    top-k), renormalised over the legal tokens; 0 for a forced token."""
-    valid_mass: float
-    """Probability that the model, unmasked, put on all legal tokens together; 1 for a forced
-    token, about which it was not asked."""
-    end: bool = False
-    """An end token: it is no part of the value."""
-
-
-@dataclass(frozen=True, slots=True)
-class Finished:
-    """A row's value is finished. Times of a pass that rows share count in full for each."""
-
-    row: int
-    finish_reason: FinishReason
-    forward_passes: int
-    forward_s: float
-    """Inside the model, the reading of the prompt included."""
-    mask_s: float
-    """Computing and applying masks and advancing the session."""
-    first_mask_s: float
-    """From the start of decoding to the first mask, the model's own time left out."""
-
-
-Event: TypeAlias = Step | Finished
+from structgen.runtime.sampling import Sampling, choose_each
 
 
 def decode(
@@ -106,7 +37,7 @@ def decode(
     prompts: Sequence[Sequence[int]],
     sessions: Sequence[Session],
     sampling: Sampling | None = None,
-) -> Iterator[Event]:
+) -> Iterator[Step | Finished]:
     """Decode one value per prompt, row i with `sessions[i]`; a finished row leaves the batch.
 
     Example: `decode(lm, [lm.encode_prompt("Hello")], [session]) -> Step(0, ...), Finished(0, ...)`
@@ -114,45 +45,88 @@ def decode(
     Args:
         prompts: token ids, at least one per row.
         sessions: fresh sessions over the model's vocabulary; each is advanced to its end.
-        sampling: greedy if None.
+        sampling: greedy if None; row i is seeded with `seed + i`.
+
+    Raises:
+        StructgenError: what is wrong with any row.
     """
     if len(prompts) != len(sessions):
         raise UsageError(f"got {len(prompts)} prompts and {len(sessions)} sessions; match them")
     if not all(prompts):
         raise UsageError(f"prompt {[bool(p) for p in prompts].index(False)} has no tokens")
-    return _events(_Batch(lm, prompts, sessions, sampling or Sampling()))
+    each = (sampling or Sampling()).for_rows(len(prompts))
+    rows = zip(range(len(prompts)), prompts, sessions, each, strict=True)
+    source = iter([Request(*row) for row in rows]).__next__
+    return _raising(decode_requests(lm, source, batch_size=max(len(prompts), 1)))
 
 
-def _events(batch: _Batch) -> Iterator[Event]:
+def _raising(events: Iterator[Event]) -> Iterator[Step | Finished]:
+    for event in events:
+        if isinstance(event, Failed):
+            raise event.error
+        yield event
+
+
+def decode_requests(
+    lm: LanguageModel, source: Callable[[], Request | None], *, batch_size: int
+) -> Iterator[Event]:
+    """Decode what a source hands out, at most `batch_size` rows at a time.
+
+    Whenever a row leaves the batch, the source is asked for the next one. Every row gets the tokens
+    that it would get alone.
+
+    Args:
+        source: the next request; None or `StopIteration` if there is none now. It is asked again
+            after every turn as long as rows are being decoded, so what becomes of one row may give
+            rise to another.
+    """
+    batch = _Batch(lm, source, batch_size)
     # Nothing is yielded inside a mode or a timer: the consumer's own work stays out of both.
-    while batch.rows:
-        yield from batch.take_forced()
-        yield from batch.drop_finished()
-        if batch.rows:
-            yield from batch.take_chosen()
+    while True:
+        yield from batch.settle()
+        yield from batch.admit()
+        if not batch.rows and not batch.fresh:
+            return
+        yield from batch.take_chosen()
 
 
 @dataclass(slots=True)
 class _Row:
     """A row still being decoded."""
 
-    index: int
-    session: Session
+    request: Request
     generator: torch.Generator
     pending: list[int]
     """Tokens taken but not yet in the cache; at first the prompt."""
+    history: list[int]
+    """Prompt and tokens taken, what a repetition penalty looks at."""
+    started: float = field(default_factory=time.perf_counter)
     forward_passes: int = 0
     forward_s: float = 0.0
     mask_s: float = 0.0
     first_mask_s: float | None = None
+    error: StructgenError | None = None
 
-    def finish(self) -> Finished | None:
-        """The closing event, if the session is at its end."""
+    @classmethod
+    def of(cls, request: Request, device: torch.device) -> _Row:
+        if not request.prompt:
+            raise UsageError(f"the prompt of row {request.row} has no tokens")
+        prompt = list(request.prompt)
+        return cls(request, request.sampling.generator(device), prompt, prompt.copy())
+
+    @property
+    def session(self) -> Session:
+        return self.request.session
+
+    def ending(self) -> Finished | Failed | None:
+        """The closing event, if the row is at its end."""
         session = self.session
+        if self.error is not None:
+            return Failed(self.request.row, self.error)
         if not (session.complete or session.finished or session.exhausted):
             return None
         return Finished(
-            row=self.index,
+            row=self.request.row,
             finish_reason="complete" if session.complete else "stop",
             forward_passes=self.forward_passes,
             forward_s=self.forward_s,
@@ -175,115 +149,154 @@ class _Batch:
     """The rows that are not finished, and their common cache."""
 
     lm: LanguageModel
-    prompts: Sequence[Sequence[int]]
-    sessions: Sequence[Session]
-    sampling: Sampling
-    rows: list[_Row] = field(init=False)
+    source: Callable[[], Request | None]
+    batch_size: int
+    rows: list[_Row] = field(init=False, default_factory=list[_Row])
+    """Those that the cache knows."""
+    fresh: list[_Row] = field(init=False, default_factory=list[_Row])
+    """Those whose prompts are still to be read."""
     cache: Cache = field(init=False, default=None)
-    """None until the prompts are read."""
-    started: float = field(init=False, default_factory=time.perf_counter)
 
-    def __post_init__(self) -> None:
-        generators = self.sampling.generators(len(self.prompts), self.lm.device)
-        each = zip(self.sessions, generators, self.prompts, strict=True)
-        self.rows = [_Row(i, s, g, list(p)) for i, (s, g, p) in enumerate(each)]
-
-    def take_forced(self) -> list[Step]:
-        """Take what is certain, in every row."""
-        steps: list[Step] = []
-        for row in self.rows:
-            with _timed([row], "mask_s"):
-                token_ids = [] if row.session.exhausted else row.session.forced()
-                for token_id in token_ids:
-                    row.session.advance(token_id)
-            row.pending += token_ids
-            steps += [
-                Step(row.index, t, forced=True, log_prob=0.0, valid_mass=1.0) for t in token_ids
-            ]
-        return steps
-
-    def drop_finished(self) -> list[Finished]:
-        """Close the rows that are at their end, and take them out of the cache."""
-        endings = [row.finish() for row in self.rows]
+    def settle(self) -> list[Event]:
+        """Take what is certain in every row, and let those leave that are at their end."""
+        events: list[Event] = [step for row in self.rows for step in _forced(row)]
+        endings = [row.ending() for row in self.rows]
         kept = [i for i, ending in enumerate(endings) if ending is None]
-        if self.cache is not None and 0 < len(kept) < len(self.rows):
+        if 0 < len(kept) < len(self.rows):
             self.cache = self.lm.select(self.cache, kept)
         self.rows = [self.rows[i] for i in kept]
-        return [ending for ending in endings if ending is not None]
+        if not self.rows:
+            self.cache = None
+        return events + [ending for ending in endings if ending is not None]
+
+    def admit(self) -> Iterator[Event]:
+        """Let rows in that wait; those without any choice end at once."""
+        while len(self.rows) + len(self.fresh) < self.batch_size:
+            if self.rows and not self.lm.can_join(self.cache):
+                return
+            request = self._next()
+            if request is None:
+                return
+            row = _Row.of(request, self.lm.device)
+            yield from _forced(row)
+            ending = row.ending()
+            if ending is None:
+                self.fresh.append(row)
+            else:
+                yield ending
+
+    def _next(self) -> Request | None:
+        try:
+            return self.source()
+        except StopIteration:
+            return None
 
     @torch.inference_mode()
     def take_chosen(self) -> list[Step]:
-        """One forward pass and one choice in every row."""
-        with _timed(self.rows, "forward_s"):
-            logits = self._forward()  # [B, W]
-        with _timed(self.rows, "mask_s"):
-            packed = self._masks()  # [B, N], computed while an accelerator still works
-        with _timed(self.rows, "forward_s"):
-            _wait_for(logits.device)
-        with _timed(self.rows, "mask_s"):
-            choice = _choose(logits, packed, self.sampling, [row.generator for row in self.rows])
-            return self._advance(choice)
+        """A forward pass and one choice in every row; new rows join the others."""
+        steps = self._turn(self.rows, self._extend) if self.rows else []
+        if self.fresh:
+            old, self.cache = self.cache, None
+            steps += self._turn(self.fresh, self._prefill)
+            if old is not None:
+                self.cache = self.lm.join(old, self.cache)
+            self.rows, self.fresh = self.rows + self.fresh, []
+        return steps
 
-    def _forward(self) -> Tensor:
-        """Bring the cache up to date; float32 logits [B, W]."""
-        chunks = [row.pending for row in self.rows]
-        if self.cache is None:
-            self.cache, logits = self.lm.prefill(chunks)
-        else:
-            logits = self.lm.extend(self.cache, chunks)
-        expected = (len(self.rows), self.lm.vocabulary.width)
+    def _turn(self, rows: list[_Row], forward: Callable[[], Tensor]) -> list[Step]:
+        with _timed(rows, "forward_s"):
+            logits = self._checked(forward(), rows)  # [B, W]
+        with _timed(rows, "mask_s"):
+            packed = self._masks(rows)  # [B, N], computed while an accelerator still works
+        with _timed(rows, "forward_s"):
+            wait_for(logits.device)
+        with _timed(rows, "mask_s"):
+            return self._advance(rows, _choose(logits, packed, rows))
+
+    def _extend(self) -> Tensor:
+        return self.lm.extend(self.cache, [row.pending for row in self.rows])
+
+    def _prefill(self) -> Tensor:
+        """Read the prompts; one that several rows share is read once."""
+        places: dict[tuple[int, ...], int] = {}
+        which = [places.setdefault(tuple(row.pending), len(places)) for row in self.fresh]
+        self.cache, logits = self.lm.prefill(list(places))
+        if len(places) < len(which):
+            self.cache = self.lm.select(self.cache, which)
+            logits = logits[which]
+        return logits
+
+    def _checked(self, logits: Tensor, rows: list[_Row]) -> Tensor:
+        """Float32 logits [B, W], after a look at their shape."""
+        expected = (len(rows), self.lm.vocabulary.width)
         if logits.shape != expected:
             raise ModelError(
                 f"{self.lm.name} returned logits of shape {tuple(logits.shape)} where its "
                 f"vocabulary asks for {expected}"
             )
-        for row in self.rows:
+        for row in rows:
             row.forward_passes += 1
         return logits.float()
 
-    def _masks(self) -> NDArray[np.int32]:
+    def _masks(self, rows: list[_Row]) -> NDArray[np.int32]:
         """The packed masks of all rows, int32 [B, N]."""
-        packed = np.zeros((len(self.rows), n_words(self.lm.vocabulary.width)), dtype=np.int32)
-        for row, words in zip(self.rows, packed, strict=True):
+        packed = np.zeros((len(rows), n_words(self.lm.vocabulary.width)), dtype=np.int32)
+        for row, words in zip(rows, packed, strict=True):
             row.session.fill_mask(words)
             if not words.any():
-                raise GenerationError(
+                row.error = GenerationError(
                     "no token may come next, although the value is not finished: this is an error "
                     "in structgen or in the session, please report it with the schema"
                 )
             if row.first_mask_s is None:
-                row.first_mask_s = time.perf_counter() - self.started - row.forward_s
+                row.first_mask_s = time.perf_counter() - row.started - row.forward_s
         return packed
 
-    def _advance(self, choice: _Choice) -> list[Step]:
+    def _advance(self, rows: list[_Row], choice: _Choice) -> list[Step]:
         """Feed each row's choice to its session."""
         eos = self.lm.vocabulary.eos_token_ids
         steps: list[Step] = []
         for row, token_id, log_prob, valid_mass in zip(
-            self.rows, choice.token_ids, choice.log_probs, choice.valid_masses, strict=True
+            rows, choice.token_ids, choice.log_probs, choice.valid_masses, strict=True
         ):
-            if math.isnan(log_prob) or math.isinf(log_prob):
-                raise ModelError(
-                    f"{self.lm.name} gave no finite logit to any legal token in row {row.index}; "
-                    "a model in a 16-bit type may overflow: load it with dtype='float32'"
-                )
-            row.session.advance(token_id)
             row.pending = [token_id]
-            steps.append(Step(row.index, token_id, False, log_prob, valid_mass, token_id in eos))
+            if row.error is None and (math.isnan(log_prob) or math.isinf(log_prob)):
+                row.error = ModelError(
+                    f"{self.lm.name} gave no finite logit to any legal token in row "
+                    f"{row.request.row}; a model in a 16-bit type may overflow: load it with "
+                    "dtype='float32'"
+                )
+            if row.error is not None:
+                continue
+            row.session.advance(token_id)
+            row.history.append(token_id)
+            end = token_id in eos
+            steps.append(Step(row.request.row, token_id, False, log_prob, valid_mass, end))
         return steps
 
 
-def _choose(
-    logits: Tensor,
-    packed: NDArray[np.int32],
-    sampling: Sampling,
-    generators: Sequence[torch.Generator],
-) -> _Choice:
+def _forced(row: _Row) -> list[Step]:
+    """Take what is certain in a row."""
+    if row.error is not None:
+        return []
+    with _timed([row], "mask_s"):
+        token_ids = [] if row.session.exhausted else row.session.forced()
+        for token_id in token_ids:
+            row.session.advance(token_id)
+    row.pending += token_ids
+    row.history += token_ids
+    name = row.request.row
+    return [Step(name, t, forced=True, log_prob=0.0, valid_mass=1.0) for t in token_ids]
+
+
+def _choose(logits: Tensor, packed: NDArray[np.int32], rows: list[_Row]) -> _Choice:
     """Mask the logits [B, W] in place and choose a token in each row."""
     all_mass = logits.logsumexp(dim=-1)  # [B]
     apply_masks(logits, packed)
     legal_mass = logits.logsumexp(dim=-1)  # [B]
-    token_ids = choose(logits, sampling, generators)  # [B]
+    samplings = [row.request.sampling for row in rows]
+    histories = [row.history for row in rows]
+    token_ids = choose_each(logits, samplings, [row.generator for row in rows], histories)  # [B]
     log_probs = logits.gather(-1, token_ids[:, None])[:, 0] - legal_mass  # [B]
     return _Choice(token_ids.tolist(), log_probs.tolist(), (legal_mass - all_mass).exp().tolist())
 
@@ -298,7 +311,7 @@ def _timed(rows: Sequence[_Row], meter: str) -> Generator[None]:
         setattr(row, meter, getattr(row, meter) + seconds)
 
 
-def _wait_for(device: torch.device) -> None:
+def wait_for(device: torch.device) -> None:
     """Let an accelerator finish what was launched, so that its time is counted as its own."""
     if device.type != "cpu":
         torch.accelerator.synchronize(device)

@@ -43,6 +43,11 @@ class Sampling:
     """Keep legal tokens with at least this fraction of the best one's probability."""
     seed: int | None = None
     """Same seed, same tokens; None follows `torch.manual_seed`, as transformers does."""
+    repetition_penalty: float = 1.0
+    """Above 1, tokens of the prompt and of the value so far become less probable: their logits are
+    divided by it where they are positive and multiplied where they are negative. Also when greedy.
+    JSON repeats quotes and commas by nature, so values near 1 are wise. After Keskar et al. 2019,
+    CTRL, arXiv:1909.05858."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.do_sample, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -52,6 +57,8 @@ class Sampling:
         _check("top_p", self.top_p, (int, float), 0.0, 1.0, "above 0 and at most 1, or None")
         _check("min_p", self.min_p, (int, float), 0.0, 1.0, "above 0 and at most 1, or None")
         _check("seed", self.seed, (int,), -1, 2**63 - 1, "a whole number from 0 to 2**63 - 1")
+        penalty = self.repetition_penalty
+        _check("repetition_penalty", penalty, (int, float), 0.0, FLOAT.max, "a number above 0")
 
     def attempt(self, index: int) -> Sampling:
         """How attempt number `index` at the same value chooses its tokens, 0 being the first.
@@ -64,16 +71,63 @@ class Sampling:
         seed = None if self.seed is None else (self.seed + index * SEEDS_APART) % 2**63
         return replace(self, do_sample=True, seed=seed)
 
-    def generators(self, n_rows: int, device: torch.device) -> list[torch.Generator]:
-        """One random generator per row, so that what a row draws depends on no other row.
+    def for_rows(self, n_rows: int) -> list[Sampling]:
+        """The same for each row of a batch, row i seeded with `seed + i`, modulo 2**63."""
+        return [self.for_row(i) for i in range(n_rows)]
 
-        Row i is seeded with `seed + i`, modulo 2**63, or from torch's global generator.
+    def for_row(self, index: int) -> Sampling:
+        """The same for one row of a batch."""
+        if self.seed is None or index == 0:
+            return self
+        return replace(self, seed=(self.seed + index) % 2**63)
+
+    def generator(self, device: torch.device) -> torch.Generator:
+        """A random generator for one row, so that what it draws depends on no other row.
+
+        Without a seed it is seeded from torch's global generator.
         """
-        if self.seed is None:
-            seeds: list[int] = torch.randint(2**63 - 1, (n_rows,)).tolist()
-        else:
-            seeds = [(self.seed + i) % 2**63 for i in range(n_rows)]
-        return [torch.Generator(device=device).manual_seed(seed) for seed in seeds]
+        seed = self.seed
+        if seed is None:
+            seed = int(torch.randint(2**63 - 1, (1,)).item())
+        return torch.Generator(device=device).manual_seed(seed)
+
+
+def choose_each(
+    logits: Tensor,
+    samplings: Sequence[Sampling],
+    generators: Sequence[torch.Generator],
+    histories: Sequence[Sequence[int]],
+) -> Tensor:
+    """One legal token id per row, int64 [B]; masked logits [B, W] are left as they are.
+
+    Rows that sample alike are handled together.
+
+    Args:
+        histories: token ids of each row's prompt and value so far.
+    """
+    alike: dict[Sampling, list[int]] = {}
+    for i, sampling in enumerate(samplings):
+        alike.setdefault(replace(sampling, seed=None), []).append(i)
+    chosen = torch.empty(len(logits), dtype=torch.int64, device=logits.device)
+    for sampling, rows in alike.items():
+        part = logits if len(rows) == len(logits) else logits[rows]  # [R, W]
+        if sampling.repetition_penalty != 1:
+            part = penalise(part, [histories[i] for i in rows], sampling.repetition_penalty)
+        token_ids = choose(part, sampling, [generators[i] for i in rows])
+        if len(rows) == len(logits):
+            return token_ids
+        chosen[rows] = token_ids
+    return chosen
+
+
+def penalise(logits: Tensor, histories: Sequence[Sequence[int]], penalty: float) -> Tensor:
+    """A copy of the logits [B, W] in which what each row has read is less probable."""
+    logits = logits.clone()
+    for row, history in zip(logits, histories, strict=True):
+        seen = torch.tensor(sorted(set(history)), dtype=torch.int64, device=logits.device)
+        before = row[seen]
+        row[seen] = torch.where(before < 0, before * penalty, before / penalty)
+    return logits
 
 
 def choose(logits: Tensor, sampling: Sampling, generators: Sequence[torch.Generator]) -> Tensor:
@@ -149,8 +203,8 @@ def _check(
     at_most: float,
     allowed: str,
 ) -> None:
-    """Refuse a value outside (above, at_most]; None is fine except for the temperature."""
-    if value is None and name != "temperature":
+    """Refuse a value outside (above, at_most]; None is fine except for what has a neutral value."""
+    if value is None and name not in ("temperature", "repetition_penalty"):
         return
     if isinstance(value, bool) or not isinstance(value, kinds):
         raise OptionError(f"{name}={value!r} must be {allowed}")

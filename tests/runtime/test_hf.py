@@ -9,8 +9,9 @@ import transformers
 
 from structgen.errors import InvalidTextError, ModelError, OptionError, UsageError
 from structgen.runtime import upcast
+from structgen.runtime.events import Step
 from structgen.runtime.hf import HFModel, load
-from structgen.runtime.loop import Step, decode
+from structgen.runtime.loop import decode
 from structgen.runtime.sampling import Sampling
 from tests.runtime.fakes import CHAT, ChoiceSession, FreeSession, tiny_model, tiny_tokenizer
 

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from structgen.errors import GenerationError, IllegalTokenError, ModelError, UsageError
-from structgen.runtime.loop import Finished, Step, decode
+from structgen.runtime.events import Failed, Finished, Request, Step
+from structgen.runtime.loop import decode, decode_requests
 from structgen.runtime.sampling import Sampling
 from structgen.testing import FakeLM, RandomLM, ScriptedLM, byte_vocabulary, small_vocabulary
 from tests.runtime.fakes import ChoiceSession, FreeSession
@@ -137,6 +138,102 @@ def test_a_batch_gives_what_its_rows_give_alone(seed, rows, do_sample):
         assert run(lm, [row[0]], [session(row)], alone) == [together[i]]
 
 
+SAMPLINGS = [
+    Sampling(),
+    Sampling(do_sample=True, seed=5),
+    Sampling(do_sample=True, temperature=3.0, top_k=3, seed=6),
+    Sampling(repetition_penalty=1.7),
+    Sampling(do_sample=True, top_p=0.8, repetition_penalty=0.6, seed=7),
+]
+
+
+@given(
+    seed=st.integers(0, 10_000),
+    rows=st.lists(
+        st.tuples(
+            st.lists(st.integers(0, 255), min_size=1, max_size=6),
+            st.lists(st.sampled_from(["a", "ab", "abc", "b", *TEAMS, "true", "false"]), min_size=1),
+            st.sampled_from(SAMPLINGS),
+        ),
+        max_size=9,
+    ),
+    batch_size=st.integers(1, 4),
+    joins=st.booleans(),
+)
+@settings(deadline=None)
+def test_rows_that_come_and_go_get_what_they_get_alone(seed, rows, batch_size, joins):
+    class LM(RandomLM):
+        def can_join(self, cache):
+            return joins
+
+    def request(i):
+        prompt, texts, sampling = rows[i]
+        return Request(i, prompt, ChoiceSession(WORDS, texts), sampling)
+
+    def key(event):
+        if isinstance(event, Step):
+            return event
+        return event.finish_reason, event.forward_passes
+
+    lm = LM(WORDS, seed)
+    source = (request(i) for i in range(len(rows)))
+    together = list(decode_requests(lm, source.__next__, batch_size=batch_size))
+    assert all(len(chunk) <= batch_size for chunk in lm.chunks)
+    for i in range(len(rows)):
+        alone = decode_requests(LM(WORDS, seed), iter([request(i)]).__next__, batch_size=1)
+        assert [key(e) for e in together if e.row == i] == [key(e) for e in alone]
+
+
+def test_a_row_that_leaves_makes_room_for_the_next():
+    lm = RandomLM(BYTES)
+    lm.logits = lambda ids: torch.zeros(257).index_fill_(0, torch.tensor([97]), 9.0)
+    lengths = [1, 5, 2, 2]
+    sessions = [FreeSession(BYTES, [97], max_tokens=n) for n in lengths]
+    requests = iter([Request(i, [i], session) for i, session in enumerate(sessions)])
+    events = list(decode_requests(lm, requests.__next__, batch_size=2))
+    assert [e.row for e in events if isinstance(e, Finished)] == [0, 2, 1, 3]
+    # Row 1 goes on for four passes; the prompts of rows 2 and 3 are read on the side.
+    assert [len(chunk) for chunk in lm.chunks] == [2, 1, 1, 2, 1, 1, 2]
+
+
+def test_what_becomes_of_a_row_may_give_rise_to_another():
+    waiting = [Request(0, [1], ChoiceSession(BYTES, ["ab"]))]
+    seen = []
+    for event in decode_requests(
+        RandomLM(BYTES), lambda: waiting.pop() if waiting else None, batch_size=3
+    ):
+        if isinstance(event, Finished):
+            seen.append(event.row)
+            if event.row < 3:
+                waiting.append(Request(event.row + 1, [1], ChoiceSession(BYTES, ["a", "b"])))
+    assert seen == [0, 1, 2, 3]
+
+
+def test_a_row_that_fails_leaves_the_others_alone():
+    def logits(ids):
+        if ids[0] == 66:
+            return torch.full((257,), math.nan)
+        return RandomLM.logits(lm, ids)
+
+    lm = RandomLM(BYTES)
+    lm.logits = logits
+    requests = [
+        Request(i, [prompt], ChoiceSession(BYTES, ["ab", "cd", "ef"]))
+        for i, prompt in enumerate([65, 66, 67])
+    ]
+    events = list(decode_requests(lm, iter(requests).__next__, batch_size=3))
+    [failure] = [e for e in events if isinstance(e, Failed)]
+    assert failure.row == 1
+    assert isinstance(failure.error, ModelError)
+    assert {e.row for e in events if isinstance(e, Finished)} == {0, 2}
+
+
+def test_a_request_without_a_prompt_is_refused():
+    request = Request(4, [], ChoiceSession(BYTES, ["a", "b"]))
+    with pytest.raises(UsageError, match="row 4 has no tokens"):
+        list(decode_requests(RandomLM(BYTES), iter([request]).__next__, batch_size=1))
+
+
 def test_finished_rows_leave_the_batch():
     lm = RandomLM(BYTES)
     sessions = [
@@ -147,7 +244,8 @@ def test_finished_rows_leave_the_batch():
     lm.logits = lambda ids: torch.zeros(257).index_fill_(0, torch.tensor([97]), 9.0)
     ends = [e.row for e in decode(lm, [[1]] * 3, sessions) if isinstance(e, Finished)]
     assert ends == [0, 2, 1]
-    assert [len(chunk) for chunk in lm.chunks] == [2, 2, 1, 1, 1, 1]
+    # The prompt, which all share, is read once, and the first row never asks the model.
+    assert [len(chunk) for chunk in lm.chunks] == [1, 2, 1, 1, 1, 1]
 
 
 def test_no_rows_give_no_events():

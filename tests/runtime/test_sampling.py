@@ -70,7 +70,7 @@ def test_a_drawn_token_is_legal_and_no_order_changes(row, sampling):
     best_first = logits[0].argsort(descending=True, stable=True)
     kept = warped[best_first]
     assert (kept[:-1] >= kept[1:]).all()
-    [token] = choose(logits, sampling, sampling.generators(1, CPU)).tolist()
+    [token] = choose(logits, sampling, [sampling.generator(CPU)]).tolist()
     assert row[token] > NEVER
 
 
@@ -116,7 +116,7 @@ def test_draws_follow_the_masked_distribution(temperature):
     expected = (logits / temperature).softmax(-1)
     n_draws = 20_000
     sampling = Sampling(do_sample=True, temperature=temperature, seed=3)
-    [generator] = sampling.generators(1, CPU)
+    generator = sampling.generator(CPU)
     batch = logits.expand(n_draws, -1)
     counts = choose(batch, sampling, [generator] * n_draws).bincount(minlength=5)
     assert counts[2] == 0
@@ -138,22 +138,22 @@ def test_the_ends_of_the_random_range_draw_legal_tokens(monkeypatch, number):
     uniform = torch.tensor([number], dtype=torch.float64)
     monkeypatch.setattr(sampling_module, "_uniform", lambda generator: uniform)
     logits = torch.tensor([[NEVER, 0.3, 0.1, NEVER, 0.7, NEVER]])
-    [token] = draw(logits, Sampling().generators(1, CPU)).tolist()
+    [token] = draw(logits, [Sampling().generator(CPU)]).tolist()
     assert token == (1 if number == 0 else 4)
 
 
 def test_a_row_draws_the_same_alone_and_in_a_batch():
     logits = torch.randn(4, 50, generator=torch.Generator().manual_seed(0))
     sampling = Sampling(do_sample=True, seed=7)
-    together = choose(logits, sampling, sampling.generators(4, CPU)).tolist()
+    together = choose(logits, sampling, [s.generator(CPU) for s in sampling.for_rows(4)]).tolist()
     for i in range(4):
         alone = Sampling(do_sample=True, seed=7 + i)
-        assert choose(logits[i : i + 1], alone, alone.generators(1, CPU)).tolist() == [together[i]]
+        assert choose(logits[i : i + 1], alone, [alone.generator(CPU)]).tolist() == [together[i]]
 
 
 def test_without_a_seed_rows_follow_torchs_global_seed():
     def draw() -> list[int]:
-        return [g.initial_seed() for g in Sampling(do_sample=True).generators(3, CPU)]
+        return [s.generator(CPU).initial_seed() for s in Sampling(do_sample=True).for_rows(3)]
 
     with torch.random.fork_rng():
         torch.manual_seed(5)

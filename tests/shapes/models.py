@@ -245,7 +245,8 @@ def tag_of(value: Any) -> Any:
 def tagged_union(world: World, depth: int, inner: Inner) -> Shape:
     tags = world.rng.choice([("a", "b"), ("a", "ab", "b"), (1, 2), ("x",)])
     # A function is called with what was written, in which the tag may be missing.
-    called = tags != (1, 2) and world.rng.random() < 0.3
+    # Pydantic itself fails on one that is alone, if its model occurs elsewhere too.
+    called = tags != (1, 2) and world.rng.random() < 0.3 and len(tags) > 1
     options = [model(world, depth, inner, _tag(world, tag, called)) for tag in tags]
     if called:
         tagged = [Annotated[o.type, Tag(t)] for o, t in zip(options, tags, strict=True)]

@@ -1,0 +1,238 @@
+"""Beam search: the most probable values that a few rows, going on side by side, can find.
+
+After Graves 2012, "Sequence Transduction with Recurrent Neural Networks", arXiv:1211.3711, with
+rows that fork a session of their own, and without a length penalty: what is looked for is the value
+of the highest probability, not the best one per token.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, Self
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from structgen.errors import GenerationError, ModelError
+from structgen.results import FinishReason
+from structgen.runtime import events
+from structgen.runtime.events import Step
+from structgen.runtime.lm import Cache, LanguageModel
+from structgen.runtime.loop import wait_for
+from structgen.runtime.masking import apply_masks, n_words
+from structgen.runtime.sampling import penalise
+
+
+class Session(events.Session, Protocol):
+    """A session that can be copied."""
+
+    def fork(self) -> Self:
+        """An independent session at the same position."""
+        ...
+
+
+@dataclass(slots=True)
+class Beam:
+    """A value, or the beginning of one."""
+
+    session: Session
+    pending: list[int]
+    """Tokens taken but not yet in the cache."""
+    steps: list[Step] = field(default_factory=list[Step])
+    log_prob: float = 0.0
+    parent: int = 0
+    """The row of the cache that it continues."""
+
+    def take_forced(self) -> None:
+        """Take what is certain; it costs no probability."""
+        token_ids = [] if self.session.exhausted else self.session.forced()
+        for token_id in token_ids:
+            self.session.advance(token_id)
+            self.steps.append(Step(0, token_id, forced=True, log_prob=0.0, valid_mass=1.0))
+        self.pending += token_ids
+
+    @property
+    def ended(self) -> bool:
+        session = self.session
+        return session.complete or session.finished or session.exhausted
+
+    def taking(self, row: int, token_id: int, log_prob: float, mass: float, *, end: bool) -> Beam:
+        """A beam that goes on with one more token."""
+        session = self.session.fork()
+        session.advance(token_id)
+        step = Step(0, token_id, False, log_prob, mass, end)
+        return Beam(session, [token_id], [*self.steps, step], self.log_prob + log_prob, row)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A finished value."""
+
+    steps: list[Step]
+    finish_reason: FinishReason
+    log_prob: float
+
+
+@dataclass(slots=True)
+class Effort:
+    """What a search has cost so far."""
+
+    forward_passes: int = 0
+    forward_s: float = 0.0
+    """Inside the model, the reading of the prompt included."""
+    mask_s: float = 0.0
+    """Everything else."""
+    first_mask_s: float = 0.0
+
+
+def beam_search(
+    lm: LanguageModel,
+    prompt: Sequence[int],
+    session: Session,
+    num_beams: int,
+    *,
+    num_return_sequences: int = 1,
+    repetition_penalty: float = 1.0,
+) -> tuple[list[Found], Effort]:
+    """The most probable values, best first; at most `num_beams`, and each text once.
+
+    The search ends when no open beam can still become better than the values that are wanted: a
+    beam's probability only falls. The probability is that among the legal tokens.
+    """
+    search = _Search(lm, num_beams, num_return_sequences, repetition_penalty)
+    started = time.perf_counter()
+    search.run(list(prompt), session)
+    search.effort.mask_s = time.perf_counter() - started - search.effort.forward_s
+    return search.best(), search.effort
+
+
+class _Search:
+    def __init__(
+        self, lm: LanguageModel, num_beams: int, wanted: int, repetition_penalty: float
+    ) -> None:
+        self._lm = lm
+        self._num_beams = num_beams
+        self._wanted = wanted
+        self._penalty = repetition_penalty
+        self._found: dict[bytes, Found] = {}
+        self.effort = Effort()
+        self._prompt: list[int] = []
+
+    def best(self) -> list[Found]:
+        """What was found, best first."""
+        ranked = sorted(self._found.values(), key=lambda found: -found.log_prob)
+        return ranked[: self._num_beams]
+
+    def run(self, prompt: list[int], session: Session) -> None:
+        self._prompt = prompt
+        cache: Cache = None
+        beams = [Beam(session, prompt.copy())]
+        while True:
+            beams = self._still_open(beams)
+            if not beams or self._is_decided(beams):
+                return
+            logits, cache = self._forward(beams, cache)
+            beams = self._extended(beams, logits)
+
+    def _still_open(self, beams: list[Beam]) -> list[Beam]:
+        """Take what is certain in every beam, and put aside those that are finished."""
+        still: list[Beam] = []
+        for beam in beams:
+            beam.take_forced()
+            if beam.ended:
+                self._keep(beam)
+            else:
+                still.append(beam)
+        return still
+
+    def _keep(self, beam: Beam) -> None:
+        ids = [step.token_id for step in beam.steps if not step.end]
+        text = self._lm.vocabulary.decode(ids)
+        known = self._found.get(text)
+        if known is None or known.log_prob < beam.log_prob:
+            reason: FinishReason = "complete" if beam.session.complete else "stop"
+            self._found[text] = Found(beam.steps, reason, beam.log_prob)
+
+    def _is_decided(self, beams: list[Beam]) -> bool:
+        """Whether no open beam can still change what is returned."""
+        best = self.best()
+        if len(best) < self._wanted:
+            return False
+        return best[self._wanted - 1].log_prob >= max(beam.log_prob for beam in beams)
+
+    @torch.inference_mode()
+    def _forward(self, beams: list[Beam], cache: Cache) -> tuple[Tensor, Cache]:
+        """Float32 logits [B, W] that follow each beam, and the cache of all of them."""
+        started = time.perf_counter()
+        chunks = [beam.pending for beam in beams]
+        if cache is None:
+            cache, logits = self._lm.prefill(chunks)
+        else:
+            cache = self._lm.select(cache, [beam.parent for beam in beams])
+            logits = self._lm.extend(cache, chunks)
+        logits = logits.float()
+        wait_for(logits.device)
+        self.effort.forward_passes += 1
+        self.effort.forward_s += time.perf_counter() - started
+        return logits, cache
+
+    @torch.inference_mode()
+    def _extended(self, beams: list[Beam], logits: Tensor) -> list[Beam]:
+        """The best continuations of all beams together, ended ones put aside."""
+        all_mass = logits.logsumexp(dim=-1)  # [B]
+        apply_masks(logits, self._masks(beams))
+        legal_mass = logits.logsumexp(dim=-1)  # [B]
+        if not bool(legal_mass.isfinite().all()):
+            raise ModelError(
+                f"{self._lm.name} gave no finite logit to any legal token; a model in a 16-bit "
+                "type may overflow: load it with dtype='float32'"
+            )
+        if self._penalty != 1:
+            taken = [[step.token_id for step in beam.steps] for beam in beams]
+            logits = penalise(logits, [[*self._prompt, *ids] for ids in taken], self._penalty)
+        log_probs = logits.log_softmax(dim=-1)  # [B, W]
+        totals = log_probs + torch.tensor(
+            [[beam.log_prob] for beam in beams], device=logits.device
+        )  # [B, W]
+        width = totals.shape[1]
+        best = totals.flatten().topk(min(2 * self._num_beams, totals.numel()))
+        masses = (legal_mass - all_mass).exp().tolist()
+        return self._continued(beams, best.indices.tolist(), log_probs, masses, width)
+
+    def _continued(
+        self,
+        beams: list[Beam],
+        places: list[int],
+        log_probs: Tensor,
+        masses: list[float],
+        width: int,
+    ) -> list[Beam]:
+        """Beams for the best places in the table [B, W]: ends are put aside, others go on.
+
+        Twice as many places as beams are looked at, so that ends leave enough that go on.
+        """
+        eos = self._lm.vocabulary.eos_token_ids
+        chosen: list[Beam] = []
+        for place in places:
+            row, token_id = divmod(place, width)
+            log_prob = float(log_probs[row, token_id])
+            if log_prob == -np.inf or len(chosen) == self._num_beams:
+                break
+            end = token_id in eos
+            beam = beams[row].taking(row, token_id, log_prob, masses[row], end=end)
+            if end:
+                self._keep(beam)
+            else:
+                chosen.append(beam)
+        return chosen
+
+    def _masks(self, beams: list[Beam]) -> np.ndarray[tuple[int, int], np.dtype[np.int32]]:
+        packed = np.zeros((len(beams), n_words(self._lm.vocabulary.width)), np.int32)
+        for beam, words in zip(beams, packed, strict=True):
+            beam.session.fill_mask(words)
+            if not words.any():
+                raise GenerationError("no token may come next, although the value is not finished")
+        return packed
