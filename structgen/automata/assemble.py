@@ -93,9 +93,24 @@ def assemble(schema: Schema, options: Options) -> Assembly:
     assembler = _Assembler(schema, options)
     root = assembler.targets(schema.root)
     assembler.build_pending()
-    # Callers were found before their callees.
-    frames = dict(reversed(assembler.frames.items()))
+    frames = _callees_first(assembler.frames)
     return Assembly(frames, tuple(assembler.label_sets), tuple(root))
+
+
+def _callees_first(frames: Mapping[object, Frame]) -> dict[object, Frame]:
+    """The frames, each behind those that it calls as far as they do not call it too."""
+    found: dict[object, Frame] = {}
+    seen: set[object] = set()
+    stack: list[tuple[object, bool]] = [(key, False) for key in frames]
+    while stack:
+        key, called = stack.pop()
+        if called:
+            found[key] = frames[key]
+        elif key not in seen and key in frames:  # labels have their frame later
+            seen.add(key)
+            stack.append((key, True))
+            stack.extend((callee, False) for callee in frames[key].callees())
+    return found
 
 
 class _Assembler:

@@ -113,6 +113,10 @@ class Frame:
 
     The digest is that of the frame without the states that stand for another one."""
 
+    def callees(self) -> list[object]:
+        """The keys of the frames that it calls, each once."""
+        return list(dict.fromkeys(call.callee for _, call in self.calls))
+
 
 class FrameBuilder:
     """Collects states in order; `frame()` ends the building.
@@ -201,14 +205,17 @@ class FrameBuilder:
     ) -> Frame:
         """The finished frame; with `slack`, its room is what goes beyond the shortest way."""
         self._calls.sort(key=lambda item: item[0])
+        call_from, call_to = (array("i", [0]) * len(self._chain) for _ in range(2))
+        for index, (state, _) in enumerate(self._calls):
+            if not call_to[state]:
+                call_from[state] = index
+            call_to[state] = index + 1
         states = np.full((len(self._chain), 8), -1, np.int32)
         states[:, CHAIN] = self._chain
-        states[:, CLASSES : FLAGS + 1] = 0
+        states[:, CLASSES] = 0
+        states[:, CALL_FROM] = call_from
+        states[:, CALL_TO] = call_to
         states[:, LOOP] = loop
-        for index, (state, _) in enumerate(self._calls):
-            if not states[state, CALL_TO]:
-                states[state, CALL_FROM] = index
-            states[state, CALL_TO] = index + 1
         classes, table = self._rows_into(states)
         self._flags_into(states, CHARS * chars + WIDE * wide + SPARE * (slack is not None))
         calls = tuple(self._calls)
@@ -216,12 +223,13 @@ class FrameBuilder:
         return Frame(self._name, states, table, classes, calls, digest, slack=slack or 0)
 
     def _flags_into(self, states: IntArray, common: int) -> None:
-        states[:, FLAGS] = common
+        flags = array("i", [common]) * len(states)
         for state in self._accepting:
             alone = bool(states[state, ROW] < 0 and not states[state, CALL_TO])
-            states[state, FLAGS] |= ACCEPT + TAIL * alone
+            flags[state] |= ACCEPT + TAIL * alone
         for state, _ in self._calls:
-            states[state, FLAGS] |= CALLS
+            flags[state] |= CALLS
+        states[:, FLAGS] = flags
         if self._differing:
             states[:, FLAGS] |= SCOPE
             states[self._outside, FLAGS] &= ~SCOPE
@@ -235,23 +243,27 @@ class FrameBuilder:
             return _table(states, np.concatenate([_as_edges(own), *self._many]))
         if not self._rows:
             return _NO_CLASSES, _NO_TABLE
+        rows = self._rows
         cuts = bytearray(257)
-        for edges in self._rows.values():
+        for edges in rows.values():
             for first, last, _, _ in edges:
-                cuts[first] = 1
-                cuts[last + 1] = 1
+                cuts[first] = cuts[last + 1] = 1
         cuts[0] = 0
         class_of = list(accumulate(cuts[:256]))
         n_classes = class_of[-1] + 1
-        table = array("i", [-1]) * (len(self._rows) * n_classes)
-        for index, (state, edges) in enumerate(self._rows.items()):
-            offset = index * n_classes
-            states[state, ROW] = offset
+        table = array("i", [-1]) * (len(rows) * n_classes)
+        row_of = array("i", [-1]) * len(states)
+        offset = 0
+        for state, edges in rows.items():
+            row_of[state] = offset
             for first, last, to, flags in edges:
-                begin, end = offset + class_of[first], offset + class_of[last] + 1
-                table[begin] = entry = to << FLAG_BITS | flags
-                if end - begin > 1:
-                    table[begin:end] = array("i", [entry]) * (end - begin)
+                begin = offset + class_of[first]
+                entry = to << FLAG_BITS | flags
+                table[begin] = entry
+                if first != last and (width := class_of[last] - class_of[first]):
+                    table[begin : begin + width + 1] = array("i", [entry]) * (width + 1)
+            offset += n_classes
+        states[:, ROW] = row_of
         return np.array(class_of, np.uint8), np.frombuffer(table, np.int32)
 
 

@@ -25,6 +25,9 @@ from structgen.automata.strings import canonical_characters
 START = 1
 """The state behind the opening quote; it reads what `INSIDE` does, and nothing leads back to it."""
 INSIDE = 2
+_written = json.JSONEncoder(ensure_ascii=False).encode
+"""`json.dumps` makes an encoder for each call with options."""
+
 FLAG_MASK = (1 << FLAG_BITS) - 1
 
 
@@ -36,9 +39,7 @@ def other_key_frame(names: Iterable[str]) -> Frame:
     except that the bytes of names lead to the states of longer beginnings, or nowhere.
     """
     base, moves = _any_key(), _moves()
-    stands_for, splits = _trie(
-        sorted(json.dumps(name, ensure_ascii=False).encode()[1:] for name in names)
-    )
+    stands_for, splits = _trie(sorted(_written(name).encode()[1:] for name in names))
     # Beginning i is state `numbers[i]`: the first is START, the others stand behind the base.
     n_base = len(base.states)
     numbers = [START, *range(n_base, n_base + len(stands_for) - 1)]

@@ -104,7 +104,7 @@ def _spare_frame(node: String) -> tuple[Frame, int] | None:
     return _quoted(automaton, left), int(left[0])
 
 
-def _left(automaton: ByteDfa, distances: list[int]) -> Longs:
+def _left(automaton: ByteDfa, distances: tuple[int, ...]) -> Longs:
     """int64[S], the fewest characters to an end: inside of one, those after it."""
     found = np.full(len(automaton), NO_LIMIT, np.int64)
     found[: len(distances)] = distances

@@ -179,6 +179,9 @@ def _check_choices(slots: Sequence[Slot], count: Count) -> None:
         )
 
 
+_written = json.JSONEncoder(ensure_ascii=False).encode
+"""`json.dumps` makes an encoder for each call with options."""
+
 _Place = tuple[int, int]
 """Declared properties dealt with, and properties written as far as they are counted."""
 
@@ -209,7 +212,7 @@ class _ObjectBuilder:
         self._count = count
         self._punctuation = punctuation
         self._b = FrameBuilder("object")
-        self._keys = [json.dumps(slot.name, ensure_ascii=False).encode() for slot in slots]
+        self._keys = [_written(slot.name).encode() for slot in slots]
         self._key_state: dict[_Place, int] = {}
         self._choices: list[tuple[int, _Place, bool]] = []
         self._tries: dict[tuple[int, bool, int], int] = {}
@@ -361,22 +364,22 @@ class _ObjectBuilder:
         if isinstance(keys, int):
             keys = {self._keys[keys][depth]: keys}
         row = self._b.row(state)
+        starts, tries = self._key_state, self._tries
         for byte, longer in (keys or {}).items():
             if isinstance(longer, int):
-                start = self._key_state.get((longer, written))
+                start = starts.get((longer, written))
                 if start is None:
                     start = self._property((longer, written))
-                row.append((byte, byte, start + depth + 1, 0))
+                to = start + depth + 1
             else:
-                row.append((byte, byte, self._trie(longer, depth + 1, written), 0))
+                known = tries.get((id(longer), False, written))
+                to = self._trie(longer, depth + 1, written) if known is None else known
+            row.append((byte, byte, to, 0))
 
     def _trie(self, keys: _Keys, depth: int, written: int) -> int:
-        """The state in which several keys agree with what was read, `depth` bytes of each."""
-        name = (_name(keys), False, written)
-        state = self._tries.get(name)
-        if state is None:
-            state = self._tries[name] = self._b.state()
-            self._fill_trie(state, keys, depth, written)
+        """A state in which several keys agree with what was read, `depth` bytes of each."""
+        state = self._tries[id(keys), False, written] = self._b.state()
+        self._fill_trie(state, keys, depth, written)
         return state
 
     def _call_extras(self, state: int, written: int, flags: int = 0) -> None:

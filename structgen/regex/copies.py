@@ -46,17 +46,28 @@ class _Copies:
         self._meter = meter
         self._copies: dict[tuple[int, int], Longs] = {}
         """The copy of a node for each state of a group."""
-        self._found: list[Longs] = []
+        self._found: list[tuple[Longs, int, int, Longs]] = []
 
     def moves(self) -> IntArray:
         for members in _by_height(self._nodes, [shape for shape, _, _ in self._groups]):
             self._copy(members)
         for group, (shape, states, _) in enumerate(self._groups):
+            numbers = np.array(states, np.int64)
             for first, last, to in shape:
-                self._add(np.array(states, np.int64), first, last, self._reached(group, to))
-        found = np.concatenate(self._found, axis=1) if self._found else np.zeros((4, 0), np.int64)
-        order = np.argsort(found[0] << 8 | found[1])
-        return np.ascontiguousarray(found.T[order], np.int32)
+                self._found.append((numbers, first, last, self._reached(group, to)))
+        return self._sorted()
+
+    def _sorted(self) -> IntArray:
+        if not self._found:
+            return np.zeros((0, 4), np.int32)
+        states, firsts, lasts, targets = zip(*self._found, strict=True)
+        sizes = [len(part) for part in states]
+        found = np.empty((sum(sizes), 4), np.int32)
+        for column, parts in ((0, states), (3, targets)):
+            found[:, column] = np.concatenate(parts)
+        for column, bytes_read in ((1, firsts), (2, lasts)):
+            found[:, column] = np.repeat(np.array(bytes_read), sizes)
+        return found[np.argsort(found[:, 0].astype(np.int64) << 8 | found[:, 1])]
 
     def _copy(self, members: list[tuple[int, int]]) -> None:
         """Copy nodes that read the same bytes: (group, node)."""
@@ -72,7 +83,7 @@ class _Copies:
         self._next += len(index)
         self._meter.states(self._next)
         for column, (first, last, _) in zip(columns, rows[0], strict=True):
-            self._add(states, first, last, column[index])
+            self._found.append((states, first, last, column[index]))
         at = 0
         for group, node in members:
             size = len(self._groups[group][1])
@@ -82,18 +93,24 @@ class _Copies:
     def _reached(self, group: int, to: int) -> Longs:
         return self._targets[group][~to] if to < 0 else self._copies[group, to]
 
-    def _add(self, states: Longs, first: int, last: int, to: Longs) -> None:
-        fixed = [np.full(len(states), byte, np.int64) for byte in (first, last)]
-        self._found.append(np.stack([states, *fixed, to]))
-
 
 def _different(columns: list[Longs]) -> tuple[Longs, Longs]:
     """The rows that differ: where each is first, and the number of each row among them."""
-    keys = columns[0]
+    index, number = _ranked(columns[0])
     for column in columns[1:]:
-        keys = np.unique(keys, return_inverse=True)[1] << 32 | column
-    _, index, number = np.unique(keys, return_index=True, return_inverse=True)
+        index, number = _ranked(number << 32 | column)
     return index, number
+
+
+def _ranked(keys: Longs) -> tuple[Longs, Longs]:
+    """As `np.unique` does: where each key is first, and the rank of each; faster for few keys."""
+    order = keys.argsort(kind="stable")
+    ascending = keys[order]
+    is_new = np.ones(len(keys), np.bool_)
+    np.not_equal(ascending[1:], ascending[:-1], out=is_new[1:])
+    number = np.empty(len(keys), np.int64)
+    number[order] = is_new.cumsum() - 1
+    return order[is_new], number
 
 
 def _by_height(

@@ -48,6 +48,26 @@ class Dfa:
         return tuple(rows)
 
     @cached_property
+    def left(self) -> tuple[int, ...]:
+        """The fewest characters to acceptance from each state; empty for the empty language."""
+        if not self.accepting:
+            return ()
+        before: list[list[int]] = [[] for _ in self.arcs]
+        for state, arcs in enumerate(self.arcs):
+            for _, to in arcs:
+                before[to].append(state)
+        found = [-1] * len(self)
+        level = sorted(self.accepting)
+        for state in level:
+            found[state] = 0
+        for state in level:  # grows while it is read
+            for near in before[state]:
+                if found[near] < 0:
+                    found[near] = found[state] + 1
+                    level.append(near)
+        return tuple(found)
+
+    @cached_property
     def _letter_table(self) -> tuple[list[int], list[int]]:
         starts = sorted(
             (first, letter) for letter, chars in enumerate(self.letters) for first, _ in chars
@@ -108,23 +128,9 @@ def matches(dfa: Dfa, text: str) -> bool:
     return state in dfa.accepting
 
 
-def distances(dfa: Dfa) -> list[int]:
+def distances(dfa: Dfa) -> tuple[int, ...]:
     """The fewest characters to acceptance from each state; empty for the empty language."""
-    if is_empty(dfa):
-        return []
-    before: list[list[int]] = [[] for _ in dfa.arcs]
-    for state, arcs in enumerate(dfa.arcs):
-        for _, to in arcs:
-            before[to].append(state)
-    found = [-1] * len(dfa)
-    level = sorted(dfa.accepting)
-    distance = 0
-    while level:
-        for state in level:
-            found[state] = distance
-        distance += 1
-        level = list({near for state in level for near in before[state] if found[near] < 0})
-    return found
+    return dfa.left
 
 
 def shortest(dfa: Dfa) -> str | None:

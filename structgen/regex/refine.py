@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 import numba
 import numpy as np
@@ -17,6 +18,10 @@ from structgen.regex.limits import Meter
 
 IntArray = npt.NDArray[np.int32]
 BoolArray = npt.NDArray[np.bool_]
+Masks = npt.NDArray[np.int64]
+
+MOST_BITS = 62
+"""Letters up to which the mask of an arc is an int64."""
 
 
 def smallest(
@@ -50,30 +55,71 @@ def _smallest(
     if not _without_dead(table, accepting):
         return None
     blocks, members = _numbered(table, _refined(table, accepting))
+    targets = np.ascontiguousarray(blocks[table[:, members].T])
+    rows = _few_letters(targets) if len(table) <= MOST_BITS else _many_letters(targets)
+    return rows, frozenset(np.flatnonzero(accepting[members]).tolist())
+
+
+def _many_letters(table: IntArray) -> list[list[Arc]]:
+    """The moves of each state, from where each letter leads: int32[states, letters]."""
     rows: list[list[Arc]] = []
-    for targets in blocks[table[:, members].T].tolist():
+    for targets in table.tolist():
         masks: dict[int, int] = {}
         for letter, to in enumerate(targets):
             if to >= 0:
                 masks[to] = masks.get(to, 0) | 1 << letter
         rows.append([(mask, to) for to, mask in masks.items()])
-    return rows, frozenset(np.flatnonzero(accepting[members]).tolist())
+    return rows
+
+
+def _few_letters(table: IntArray) -> list[list[Arc]]:
+    """The same where masks fit a machine word."""
+    starts, masks, targets = _arcs(table)
+    arcs = list(zip(masks.tolist(), targets.tolist(), strict=True))
+    return [arcs[first:end] for first, end in pairwise(starts.tolist())]
 
 
 def letter_table(arcs: Sequence[Sequence[Arc]], n_letters: int) -> IntArray:
     """int32[letters, states]: where each letter leads, -1 for nowhere."""
     table = np.full((n_letters, len(arcs)), -1, np.int32)
-    by_mask: dict[int, tuple[list[int], list[int]]] = {}
-    for state, row in enumerate(arcs):
-        for mask, to in row:
-            states, targets = by_mask.setdefault(mask, ([], []))
-            states.append(state)
-            targets.append(to)
-    for mask, (states, targets) in by_mask.items():
-        at, reached = np.array(states), np.array(targets, np.int32)
-        for letter in bits_of(mask):
-            table[letter, at] = reached
+    numbers: dict[int, int] = {}
+    names = [numbers.setdefault(mask, len(numbers)) for row in arcs for mask, _ in row]
+    if not names:
+        return table
+    states = np.repeat(np.arange(len(arcs)), [len(row) for row in arcs])
+    targets = np.array([to for row in arcs for _, to in row], np.int32)
+    members = np.zeros((len(numbers), n_letters), np.bool_)
+    for mask, number in numbers.items():
+        members[number, list(bits_of(mask))] = True
+    arc, letter = np.nonzero(members[names])
+    table[letter, states[arc]] = targets[arc]
     return table
+
+
+@numba.njit("(int32[:, ::1],)", cache=True, nogil=True)
+def _arcs(table: IntArray) -> tuple[IntArray, Masks, IntArray]:
+    """The arcs of all states, by state and first letter: where they begin, masks and targets.
+
+    table: int32[states, letters], where each letter leads or -1.
+    """
+    n, n_letters = table.shape
+    starts = np.zeros(n + 1, np.int32)
+    masks = np.zeros(n * n_letters, np.int64)
+    targets = np.empty(n * n_letters, np.int32)
+    end = 0
+    for state in range(n):
+        for letter in range(n_letters):
+            to = table[state, letter]
+            if to < 0:
+                continue
+            arc = starts[state]
+            while arc < end and targets[arc] != to:
+                arc += 1
+            targets[arc] = to
+            masks[arc] |= np.int64(1) << letter
+            end = max(end, arc + 1)
+        starts[state + 1] = end
+    return starts, masks[:end], targets[:end]
 
 
 @numba.njit("(int32[:, ::1],)", cache=True, nogil=True)

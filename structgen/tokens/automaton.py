@@ -75,8 +75,8 @@ def bind(program: Program, vocabulary: Vocabulary, limits: Limits) -> Automaton:
     bases = np.array([*program.bases, len(program.states)], np.int64)
     cost = np.full((len(program.states), 4), kernels.UNREACHABLE, np.int32)
     cost[:, 2:] = 0
-    groups = np.empty((2, 256), np.int32)
-    distances.distances(arrays, (cost, label_cost, room), (trie, first, second), groups, bases)
+    scratch = np.empty((2, 256), np.int32), np.empty((len(cost), 4), np.int32)
+    distances.distances(arrays, (cost, label_cost, room), (trie, first, second), scratch, bases)
     tokens, height = int(cost[1, 0]), int(cost[1, 2])
     if tokens >= kernels.UNREACHABLE and not vocabulary.missing_bytes:
         raise LimitError(

@@ -48,6 +48,13 @@ from structgen.automata.program import (
 from structgen.tokens.trie import BYTE, TOKEN
 from structgen.tokens.trie import END as NODE_END
 
+READER, CHEAPEST = 0, 2
+"""Columns of the notes, one for each layer: the greatest cost of a later state that reads this one,
+and the least cost from this state on along its chain."""
+
+Scratch: TypeAlias = tuple[IntArray, IntArray]
+"""(groups int32[2, 256] of `_group_bytes`, notes int32[S, 4] of `_settle`)"""
+
 Tries: TypeAlias = tuple[IntArray, IntArray, IntArray]
 """(trie, first, second): the trie, the root's child over each byte and its grandchildren."""
 
@@ -162,14 +169,19 @@ def _best_of_row(
     trie, first, second = vocabulary
     best, height = UNREACHABLE, 0
     spare = states[state, FLAGS] & SPARE != 0  # there may be no room but for the shortest way
+    row = long(states[state, ROW])
+    useless = -1  # the last entry that cannot make it better; neighbours are often alike
     for index in range(n_classes):
-        entry = table[states[state, ROW] + index]
+        entry = long(table[row + index])
+        if entry == useless:
+            continue
         flags = entry & FLAG_MASK
         if entry < 0 or (flags & END and layer > 0) or (spare and flags & ROOM):
             continue
         after = 0 if flags & COUNT else layer
-        to = long(entry >> FLAG_BITS)
+        to = entry >> FLAG_BITS
         if cost[to, after] + 1 >= best and states[to, CHAIN] < 0:
+            useless = entry
             continue
         byte = long(groups[0, index])
         while byte >= 0:
@@ -242,21 +254,67 @@ def _relax(
 
 
 @kernel
+def _note_reader(
+    program: ProgramArrays, cost: IntArray, notes: IntArray, state: int, n: int
+) -> None:
+    """Note `state` at the earlier states that it reads, which were not looked at yet."""
+    states, table, calls = program[0], program[1], program[3]
+    layers = 2 if states[state, LOOP] >= 0 else 1
+    if states[state, ROW] >= 0 and states[state, FLAGS] & LABEL == 0:
+        row = long(states[state, ROW])
+        noted = -1
+        for index in range(n):
+            entry = long(table[row + index])
+            to = entry >> FLAG_BITS
+            if 0 <= to < state and entry != noted:
+                noted = entry
+                for layer in range(layers):
+                    after = 0 if entry & COUNT else layer
+                    notes[to, after] = max(notes[to, after], cost[state, layer])
+    for call in range(states[state, CALL_FROM], states[state, CALL_TO]):
+        for to in (calls[call, RETURN], calls[call, CALLEE], states[calls[call, CALLEE], LOOP]):
+            if 0 <= to < state:
+                notes[to, :2] = UNREACHABLE
+
+
+@kernel
 def _settle(
-    program: ProgramArrays, plan: Plan, vocabulary: Tries, groups: IntArray, low: int, high: int
+    program: ProgramArrays, plan: Plan, vocabulary: Tries, scratch: Scratch, low: int, high: int
 ) -> bool:
-    """Bring the costs of one frame, states [low, high), to rest; whether any changed."""
-    states = program[0]
+    """Bring the costs of one frame, states [low, high), to rest; whether any changed.
+
+    States are gone through from the last to the first, and most are read by earlier ones only. A
+    chain state without calls reads nothing but its chain, so it is looked at where that has just
+    changed. All are gone through again if a state has become cheap enough for a later one.
+    """
+    states, cost = program[0], plan[0]
+    groups, notes = scratch
     n_classes = _group_bytes(program[2], long(states[low, CLASSES]), groups)
-    counts = 2 if states[low, LOOP] >= 0 else 1
+    layers = 2 if states[low, LOOP] >= 0 else 1
     changed, settled = False, False
     while not settled:  # loops inside a frame
         settled = True
+        notes[low:high, READER : READER + 2] = 0
+        fresh = 0  # layers in which the chain from here on has changed
         for state in range(high - 1, low - 1, -1):
-            for layer in range(counts):
-                if _relax(program, plan, vocabulary, groups, n_classes, state, layer):
+            chain = states[state, CHAIN] >= 0
+            calls = states[state, CALL_TO] > states[state, CALL_FROM]
+            alone = chain and not calls and states[state, FLAGS] & ACCEPT == 0
+            fresh = fresh if chain else 0
+            for layer in range(layers):
+                if (not alone or fresh >> layer & 1) and _relax(
+                    program, plan, vocabulary, groups, n_classes, state, layer
+                ):
+                    changed = True
+                    fresh |= 1 << layer
+                cheapest = cost[state, layer]
+                if chain:
+                    cheapest = min(cheapest, notes[state + 1, CHEAPEST + layer])
+                notes[state, CHEAPEST + layer] = cheapest
+                if fresh >> layer & 1 and cheapest + 1 < notes[state, READER + layer]:
                     settled = False
-        changed = changed or not settled
+            if not alone:
+                _note_reader(program, cost, notes, state, n_classes)
     return changed
 
 
@@ -276,7 +334,7 @@ def _calls_are_settled(program: ProgramArrays, plan: Plan, low: int, high: int) 
 
 @kernel
 def distances(
-    program: ProgramArrays, plan: Plan, vocabulary: Tries, groups: IntArray, bases: Longs
+    program: ProgramArrays, plan: Plan, vocabulary: Tries, scratch: Scratch, bases: Longs
 ) -> None:
     """Bring plan[0] down to the least fixed point of the costs: int32[S, 4].
 
@@ -285,9 +343,6 @@ def distances(
     Columns: tokens with no unit needed, tokens with one unit needed, and the nesting of either
     way. `bases` int64[F + 1] bounds the frames; callees stand before callers, so without recursion
     one pass over the frames suffices, and one to see that no call has become cheaper.
-
-    Args:
-        groups: scratch, int32[2, 256].
     """
     n_frames = len(bases) - 1
     first, changed = True, True
@@ -297,5 +352,5 @@ def distances(
             index = frame % n_frames  # the root's frame comes last
             low, high = long(bases[index]), long(bases[index + 1])
             if first or not _calls_are_settled(program, plan, low, high):
-                changed = _settle(program, plan, vocabulary, groups, low, high) or changed
+                changed = _settle(program, plan, vocabulary, scratch, low, high) or changed
         first = False

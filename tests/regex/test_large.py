@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from structgen import regex
-from structgen.regex import algebra, minimise, utf8
+from structgen.regex import algebra, copies, minimise, refine, utf8
 from structgen.regex.charsets import CharSet
 from structgen.regex.dfa import Arc, Dfa
 from structgen.regex.limits import Meter
@@ -46,6 +46,21 @@ def test_the_smallest_automaton(made: tuple[list[list[Arc]], list[int]]) -> None
     rows, accepting = made
     by_state = minimise._minimal(LETTERS, rows, accepting)  # pyright: ignore[reportPrivateUsage]
     assert from_arrays(smallest(rows, 3, accepting)) == by_state
+
+
+@given(st.lists(st.lists(st.integers(-1, 5), min_size=4, max_size=4), min_size=1))
+def test_arcs_of_a_table(rows: list[list[int]]) -> None:
+    table = np.array(rows, np.int32)
+    by_letter = refine._many_letters(table)  # pyright: ignore[reportPrivateUsage]
+    assert refine._few_letters(table) == by_letter  # pyright: ignore[reportPrivateUsage]
+
+
+@given(st.lists(st.integers(-2, 9), min_size=1))
+def test_ranks(keys: list[int]) -> None:
+    index, number = copies._ranked(np.array(keys, np.int64))  # pyright: ignore[reportPrivateUsage]
+    values = sorted(set(keys))
+    assert index.tolist() == [keys.index(value) for value in values]
+    assert number.tolist() == [values.index(key) for key in keys]
 
 
 @settings(deadline=None)

@@ -131,7 +131,7 @@ class Document:
     def _note(self, place: Place) -> Place:
         schema: Json = place.schema
         base = self.base_of(schema, place.base)
-        here = Place(schema, place.path, base)
+        here = place if base == place.base else Place(schema, place.path, base)
         self._bases[id(schema)] = base
         if base != place.base or place.path == "$":
             self._resources[base] = here
@@ -150,6 +150,8 @@ class Document:
 
 
 def _join(base: str, reference: str, *, keep: bool = False) -> str:
+    if not base and reference.startswith("#"):
+        return reference if keep else ""
     try:
         joined = urljoin(base, reference) if reference else base
         if base.startswith("urn:") and reference.startswith("#"):

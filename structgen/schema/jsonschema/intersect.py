@@ -166,8 +166,9 @@ def _meet_objects(definitions: Definitions, a: Object, b: Object) -> Node:
     mine = {part.name: part for part in a.properties}
     theirs = {part.name: part for part in b.properties}
     definitions.count(len(mine) + len(theirs))
+    left, right = (a, _any_undeclared(a)), (b, _any_undeclared(b))
     properties = [
-        _meet_property(definitions, name, (a, mine.get(name)), (b, theirs.get(name)))
+        _meet_property(definitions, name, (*left, mine.get(name)), (*right, theirs.get(name)))
         for name in dict.fromkeys((*mine, *theirs))
     ]
     highs = [high for high in (a.max_properties, b.max_properties) if high is not None]
@@ -183,19 +184,31 @@ def _meet_objects(definitions: Definitions, a: Object, b: Object) -> Node:
 def _meet_property(
     definitions: Definitions,
     name: str,
-    a: tuple[Object, Property | None],
-    b: tuple[Object, Property | None],
+    a: tuple[Object, Node | None, Property | None],
+    b: tuple[Object, Node | None, Property | None],
 ) -> Property:
+    """The property of two objects, from (object, what is known of others, its own if any)."""
     values: list[Node] = []
-    for owner, part in (a, b):
-        values.append(part.node if part is not None else undeclared(owner, name))
-    parts = [part for part in (a[1], b[1]) if part is not None]
+    for owner, other, part in (a, b):
+        node = other if part is None else part.node
+        values.append(undeclared(owner, name) if node is None else node)
+    node = meet(definitions, *values)
+    parts = [part for part in (a[2], b[2]) if part is not None]
+    if len(parts) == 1 and node is parts[0].node:
+        return parts[0]
     return Property(
         name,
-        meet(definitions, *values),
+        node,
         any(part.required for part in parts),
         next((part.description for part in parts if part.description), ""),
     )
+
+
+def _any_undeclared(owner: Object) -> Node | None:
+    """What an undeclared property may be, where that is the same for every name."""
+    if len(owner.extras) == 1 and owner.extras[0].key == String():
+        return owner.extras[0].value
+    return None
 
 
 def undeclared(owner: Object, name: str) -> Node:

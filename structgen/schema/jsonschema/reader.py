@@ -48,6 +48,11 @@ class Reader:
     depth: int = 0
     _targets: dict[str, Ref] = field(default_factory=dict[str, Ref])
     """References by the path of what they lead to."""
+    _applied: frozenset[str] = field(init=False)
+    """All keywords of `in_place`."""
+
+    def __post_init__(self) -> None:
+        self._applied = frozenset[str]().union(*(names for names, _ in self.in_place))
 
     def refuse(self, path: str, problem: str, advice: str = "") -> Never:
         """Note a fault; the part counts as impossible from here on."""
@@ -127,6 +132,8 @@ class Reader:
             node = self._typed(schema, path)
         except Unrepresentable as error:
             node = self.refuse(path, str(error))
+        if self._applied.isdisjoint(schema):
+            return node
         for names, apply in self.in_place:
             if not names.isdisjoint(schema):
                 base = self.base
@@ -207,14 +214,17 @@ class Reader:
             elif name == "boolean":
                 texts += [b"false", b"true"]
             elif name != "integer" or "number" not in names:
-                kind = KINDS[name]
-                options.append(self.kinds[kind][1](self, {**schema, "type": name}, path))
+                read = self.kinds[KINDS[name]][1]
+                typed = schema if schema.get("type") == name else {**schema, "type": name}
+                options.append(read(self, typed, path))
         if texts:
             options.append(nodes.labels(texts))
         if not options:
             return Never("no type is left", path)
         if bits == EVERY and not (self._constraining(bits) & schema.keys() or _whole_only(names)):
             return AnyJson()
+        if len(options) == 1 and not isinstance(options[0], nodes.Union):
+            return options[0]
         return nodes.union(options)
 
     def _constraining(self, bits: int) -> frozenset[str]:
