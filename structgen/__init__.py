@@ -13,11 +13,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from structgen.api import agenerate as agenerate
+    from structgen.api import astream as astream
     from structgen.api import check as check
     from structgen.api import default_lm as default_lm
     from structgen.api import generate as generate
+    from structgen.api import stream as stream
     from structgen.api import structured as structured
+    from structgen.api import warmup as warmup
     from structgen.compiler import CompiledSchema as CompiledSchema
+    from structgen.compiler import cache_info as cache_info
     from structgen.compiler import clear_cache as clear_cache
     from structgen.compiler import compile as compile
     from structgen.errors import BudgetError as BudgetError
@@ -43,11 +48,18 @@ if TYPE_CHECKING:
     from structgen.linter import DesignWarning as DesignWarning
     from structgen.linter import Finding as Finding
     from structgen.linter import lint as lint
+    from structgen.memory import CacheInfo as CacheInfo
+    from structgen.memory import CacheUse as CacheUse
+    from structgen.many import generate_as_completed as generate_as_completed
+    from structgen.many import generate_many as generate_many
     from structgen.options import Limits as Limits
+    from structgen.results import AlignedInfo as AlignedInfo
     from structgen.results import Generation as Generation
     from structgen.results import LabelScore as LabelScore
     from structgen.results import Timings as Timings
+    from structgen.results import TokenScore as TokenScore
     from structgen.results import Usage as Usage
+    from structgen.runtime.aligned import Aligned as Aligned
     from structgen.runtime.hf import HFModel as HFModel
     from structgen.runtime.hf import load as load
     from structgen.runtime.lm import LanguageModel as LanguageModel
@@ -60,15 +72,29 @@ if TYPE_CHECKING:
     from structgen.schema.roots import Text as Text
     from structgen.schema.roots import Thinking as Thinking
     from structgen.schema.roots import Thought as Thought
+    from structgen.streams import AsyncStream as AsyncStream
+    from structgen.streams import Stream as Stream
+    from structgen.streams import StreamEvent as StreamEvent
     from structgen.tokens.session import Session as Session
     from structgen.tokens.session import fill_masks as fill_masks
     from structgen.tokens.vocabulary import Vocabulary as Vocabulary
+    from structgen.warming import WarmedSchema as WarmedSchema
+    from structgen.warming import WarmupReport as WarmupReport
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "structgen.api": ("check", "default_lm", "generate", "structured"),
-    "structgen.compiler": ("CompiledSchema", "clear_cache", "compile"),
+    "structgen.api": (
+        "agenerate",
+        "astream",
+        "check",
+        "default_lm",
+        "generate",
+        "stream",
+        "structured",
+        "warmup",
+    ),
+    "structgen.compiler": ("CompiledSchema", "cache_info", "clear_cache", "compile"),
     "structgen.errors": (
         "BudgetError",
         "EnvironmentFault",
@@ -91,14 +117,26 @@ _HOMES = {
     "structgen.explanation": ("Explanation", "explain"),
     "structgen.generator": ("Generator",),
     "structgen.linter": ("DesignWarning", "Finding", "lint"),
+    "structgen.memory": ("CacheInfo", "CacheUse"),
+    "structgen.many": ("generate_as_completed", "generate_many"),
     "structgen.options": ("Limits",),
-    "structgen.results": ("Generation", "LabelScore", "Timings", "Usage"),
+    "structgen.results": (
+        "AlignedInfo",
+        "Generation",
+        "LabelScore",
+        "Timings",
+        "TokenScore",
+        "Usage",
+    ),
+    "structgen.runtime.aligned": ("Aligned",),
     "structgen.runtime.hf": ("HFModel", "load"),
     "structgen.runtime.lm": ("LanguageModel",),
     "structgen.schema.functions": ("Arguments", "arguments_model", "arguments_of"),
     "structgen.schema.roots": ("OneOf", "Regex", "Sequence", "Text", "Thinking", "Thought"),
+    "structgen.streams": ("AsyncStream", "Stream", "StreamEvent"),
     "structgen.tokens.session": ("Session", "fill_masks"),
     "structgen.tokens.vocabulary": ("Vocabulary",),
+    "structgen.warming": ("WarmedSchema", "WarmupReport"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

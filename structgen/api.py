@@ -5,13 +5,21 @@ from __future__ import annotations
 import threading
 import warnings
 from collections.abc import Callable, Collection, Iterable
+from dataclasses import fields
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, overload
 
 from pydantic import BaseModel
 
+from structgen.aligned import SamplingMethod, aligned_options
 from structgen.errors import OptionError
-from structgen.generator import MAX_NEW_TOKENS, Generator, check_max_new_tokens, check_retries
+from structgen.generator import (
+    MAX_NEW_TOKENS,
+    Generator,
+    check_beams,
+    check_max_new_tokens,
+    check_retries,
+)
 from structgen.linter import DesignWarning, ignore_in_class
 from structgen.linter import lint as lint_schema
 from structgen.options import Layout, Options
@@ -21,7 +29,9 @@ from structgen.runtime.sampling import Sampling
 from structgen.schema.bans import banned_texts, without_strings
 from structgen.schema.load import load_schema
 from structgen.schema.roots import Form
-from structgen.tokens.vocabulary import id_set
+from structgen.streams import AsyncStream, Stream, in_thread
+from structgen.tokens.vocabulary import Vocabulary, id_set
+from structgen.warming import WarmupReport, warm_up
 
 if TYPE_CHECKING:
     from structgen.runtime.hf import HFModel
@@ -47,26 +57,35 @@ def default_lm() -> HFModel:
         return _default[0]
 
 
+class GeneratorOptions(TypedDict, total=False):
+    """The options of `Generator`."""
+
+    max_new_tokens: int
+    do_sample: bool
+    temperature: float
+    top_k: int | None
+    top_p: float | None
+    min_p: float | None
+    seed: int | None
+    repetition_penalty: float
+    num_beams: int
+    sampling: SamplingMethod
+    retries: int
+    layout: Layout
+    require_all: bool
+    schema_prompt: SchemaPrompt
+    banned_strings: Iterable[str] | None
+    allowed_token_ids: Iterable[int] | None
+    banned_token_ids: Iterable[int] | None
+
+
 @overload
 def generate(
     schema: type[T] | Form[T],
     prompt: Prompt,
     *,
     lm: LanguageModel | None = None,
-    max_new_tokens: int = MAX_NEW_TOKENS,
-    do_sample: bool = False,
-    temperature: float = 1.0,
-    top_k: int | None = None,
-    top_p: float | None = None,
-    min_p: float | None = None,
-    seed: int | None = None,
-    retries: int = 0,
-    layout: Layout = "spaced",
-    require_all: bool = False,
-    schema_prompt: SchemaPrompt = True,
-    banned_strings: Iterable[str] | None = (),
-    allowed_token_ids: Iterable[int] | None = None,
-    banned_token_ids: Iterable[int] | None = (),
+    **options: Unpack[GeneratorOptions],
 ) -> T: ...
 @overload
 def generate(
@@ -74,40 +93,14 @@ def generate(
     prompt: Prompt,
     *,
     lm: LanguageModel | None = None,
-    max_new_tokens: int = MAX_NEW_TOKENS,
-    do_sample: bool = False,
-    temperature: float = 1.0,
-    top_k: int | None = None,
-    top_p: float | None = None,
-    min_p: float | None = None,
-    seed: int | None = None,
-    retries: int = 0,
-    layout: Layout = "spaced",
-    require_all: bool = False,
-    schema_prompt: SchemaPrompt = True,
-    banned_strings: Iterable[str] | None = (),
-    allowed_token_ids: Iterable[int] | None = None,
-    banned_token_ids: Iterable[int] | None = (),
+    **options: Unpack[GeneratorOptions],
 ) -> Any: ...
 def generate(
     schema: Any,
     prompt: Prompt,
     *,
     lm: LanguageModel | None = None,
-    max_new_tokens: int = MAX_NEW_TOKENS,
-    do_sample: bool = False,
-    temperature: float = 1.0,
-    top_k: int | None = None,
-    top_p: float | None = None,
-    min_p: float | None = None,
-    seed: int | None = None,
-    retries: int = 0,
-    layout: Layout = "spaced",
-    require_all: bool = False,
-    schema_prompt: SchemaPrompt = True,
-    banned_strings: Iterable[str] | None = (),
-    allowed_token_ids: Iterable[int] | None = None,
-    banned_token_ids: Iterable[int] | None = (),
+    **options: Unpack[GeneratorOptions],
 ) -> Any:
     """Generate one value of a type; keep a `Generator` to generate many.
 
@@ -115,42 +108,146 @@ def generate(
 
     Args:
         lm: a language model, see `structgen.load`; None for the default one.
-
-    The other options are those of `Generator`.
+        options: those of `Generator`.
 
     Raises:
         StructgenError: see `Generator`; the schema and the options are checked before a model is
             loaded.
     """
-    banned = banned_texts(banned_strings)
-    allowed = None if allowed_token_ids is None else id_set("allowed_token_ids", allowed_token_ids)
-    unwanted = id_set("banned_token_ids", banned_token_ids)
+    return _generator("generate", schema, prompt, lm, options)(prompt)
+
+
+@overload
+def stream(
+    schema: type[T] | Form[T],
+    prompt: Prompt,
+    *,
+    lm: LanguageModel | None = None,
+    **options: Unpack[GeneratorOptions],
+) -> Stream[T]: ...
+@overload
+def stream(
+    schema: Any,
+    prompt: Prompt,
+    *,
+    lm: LanguageModel | None = None,
+    **options: Unpack[GeneratorOptions],
+) -> Stream[Any]: ...
+def stream(
+    schema: Any,
+    prompt: Prompt,
+    *,
+    lm: LanguageModel | None = None,
+    **options: Unpack[GeneratorOptions],
+) -> Stream[Any]:
+    """Generate one value of a type, token by token; arguments as for `generate`.
+
+    Example: `for event in stream(Triage, "My card was charged twice."): print(event.partial)`
+    """
+    return _generator("stream", schema, prompt, lm, options).stream(prompt)
+
+
+@overload
+def astream(
+    schema: type[T] | Form[T],
+    prompt: Prompt,
+    *,
+    lm: LanguageModel | None = None,
+    **options: Unpack[GeneratorOptions],
+) -> AsyncStream[T]: ...
+@overload
+def astream(
+    schema: Any,
+    prompt: Prompt,
+    *,
+    lm: LanguageModel | None = None,
+    **options: Unpack[GeneratorOptions],
+) -> AsyncStream[Any]: ...
+def astream(
+    schema: Any,
+    prompt: Prompt,
+    *,
+    lm: LanguageModel | None = None,
+    **options: Unpack[GeneratorOptions],
+) -> AsyncStream[Any]:
+    """The same for `async for`: compiling, loading and each step run in a worker thread.
+
+    The arguments are checked with the first event.
+
+    Example: `async for event in astream(Triage, "My card was charged twice."): ...`
+    """
+    return AsyncStream(lambda: _generator("astream", schema, prompt, lm, options).stream(prompt))
+
+
+@overload
+async def agenerate(
+    schema: type[T] | Form[T],
+    prompt: Prompt,
+    *,
+    lm: LanguageModel | None = None,
+    **options: Unpack[GeneratorOptions],
+) -> T: ...
+@overload
+async def agenerate(
+    schema: Any,
+    prompt: Prompt,
+    *,
+    lm: LanguageModel | None = None,
+    **options: Unpack[GeneratorOptions],
+) -> Any: ...
+async def agenerate(
+    schema: Any,
+    prompt: Prompt,
+    *,
+    lm: LanguageModel | None = None,
+    **options: Unpack[GeneratorOptions],
+) -> Any:
+    """Generate one value of a type in worker threads; arguments as for `generate`.
+
+    Example: `await agenerate(Triage, "My card was charged twice.") -> Triage(...)`
+    """
+    made = partial(_generator, "agenerate", schema, prompt, lm, options)
+    return await (await in_thread(made)).agenerate(prompt)
+
+
+def _generator(
+    caller: str, schema: Any, prompt: Prompt, lm: LanguageModel | None, options: GeneratorOptions
+) -> Generator[Any]:
+    """The handle; what can be checked without a model is checked before one is loaded."""
+    for name in options.keys() - GeneratorOptions.__annotations__.keys():
+        raise TypeError(f"{caller}() got an unexpected keyword argument {name!r}")
+    options = _with_sets(options)
     if lm is None:
-        Options(layout, require_all)
-        schema_text(without_strings(load_schema(schema).schema, banned), schema_prompt)
-        check_prompt(prompt)
-        check_max_new_tokens(max_new_tokens)
-        check_retries(retries, Sampling(do_sample, temperature, top_k, top_p, min_p, seed))
+        _check_early(schema, prompt, options)
         lm = default_lm()
-    generator = Generator[Any](
-        schema,
-        lm,
-        max_new_tokens=max_new_tokens,
-        do_sample=do_sample,
-        temperature=temperature,
-        top_k=top_k,
-        top_p=top_p,
-        min_p=min_p,
-        seed=seed,
-        retries=retries,
-        layout=layout,
-        require_all=require_all,
-        schema_prompt=schema_prompt,
-        banned_strings=banned,
-        allowed_token_ids=allowed,
-        banned_token_ids=unwanted,
+    return Generator[Any](schema, lm, **options)
+
+
+def _with_sets(options: GeneratorOptions) -> GeneratorOptions:
+    """The same options with what can be looked at twice in place of iterators."""
+    banned = banned_texts(options.get("banned_strings", ()))
+    made: GeneratorOptions = {**options, "banned_strings": banned}
+    allowed = options.get("allowed_token_ids")
+    if allowed is not None:
+        made["allowed_token_ids"] = id_set("allowed_token_ids", allowed)
+    made["banned_token_ids"] = id_set("banned_token_ids", options.get("banned_token_ids", ()))
+    return made
+
+
+def _check_early(schema: Any, prompt: Prompt, options: GeneratorOptions) -> None:
+    """Refuse what would be refused with a model too."""
+    Options(options.get("layout", "spaced"), options.get("require_all", False))
+    enforced = without_strings(
+        load_schema(schema).schema, banned_texts(options.get("banned_strings", ()))
     )
-    return generator(prompt)
+    schema_text(enforced, options.get("schema_prompt", True))
+    check_prompt(prompt)
+    check_max_new_tokens(options.get("max_new_tokens", MAX_NEW_TOKENS))
+    named = {field.name for field in fields(Sampling)} & options.keys()
+    sampling = Sampling(**{name: options[name] for name in named})
+    beams = check_beams(options.get("num_beams", 1), sampling)
+    aligned_options(options.get("sampling", "masked"), sampling, beams)
+    check_retries(options.get("retries", 0), sampling)
 
 
 @overload
@@ -202,6 +299,28 @@ def _checked(model: Model, ignore: Collection[str], lint: bool, frames: int) -> 
         elif findings := lint_schema(model, ignore=ignore):
             warnings.warn(DesignWarning(model.__name__, findings), stacklevel=frames)
     return model
+
+
+def warmup(
+    *schemas: Any,
+    lm: LanguageModel | None = None,
+    vocabulary: Vocabulary | None = None,
+    layout: Layout = "spaced",
+    require_all: bool = False,
+) -> WarmupReport:
+    """Compile schemas ahead of time, fill the masks of their strings, and keep both on disk.
+
+    It also loads the kernels, which takes a process 0.1 s once. A process that starts later finds
+    the schemas on disk.
+
+    Example: `warmup(Triage, Invoice, lm=lm).total_s`
+
+    Args:
+        lm: whose vocabulary is meant; None for the default model, unless there is a `vocabulary`.
+    """
+    if vocabulary is None:
+        vocabulary = (lm or default_lm()).vocabulary
+    return warm_up(schemas, vocabulary, Options(layout, require_all))
 
 
 def check(schema: Any) -> None:

@@ -1,4 +1,4 @@
-"""(schema, vocabulary) -> CompiledSchema, remembered by type identity and by content."""
+"""(schema, vocabulary) -> CompiledSchema, remembered in memory and on disk."""
 
 from __future__ import annotations
 
@@ -6,206 +6,155 @@ import logging
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Iterable
-from dataclasses import replace
-from functools import lru_cache
-from typing import Any, Generic, TypeVar, cast
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from typing import Any, TypeVar
 
-from pydantic import TypeAdapter
-from pydantic_core import from_json
+from pydantic import BaseModel, TypeAdapter
 
+import structgen.stored as stored
 from structgen.automata.assemble import assemble
 from structgen.automata.program import Program, link
+from structgen.compiled import CompiledSchema, Source
 from structgen.deadline import deadline
-from structgen.errors import (
-    InvalidTextError,
-    LimitError,
-    OptionError,
-    UnsatisfiableSchemaError,
-    ValidationFailedError,
-    VocabularyError,
-)
+from structgen.errors import LimitError, OptionError, UnsatisfiableSchemaError, VocabularyError
+from structgen.memory import CacheInfo, CacheUse, TableLedger
 from structgen.options import Layout, Limits, Options
+from structgen.remembered import SchemaCache
 from structgen.schema.bans import banned_texts, reader_without_strings, without_strings
 from structgen.schema.check import unsatisfiable
 from structgen.schema.fingerprint import fingerprint
 from structgen.schema.functions import arguments_model, forget_functions, is_function
+from structgen.schema.identity import copied, identity
 from structgen.schema.load import LoadedSchema, load_schema
-from structgen.schema.nodes import Schema
-from structgen.schema.reading import Piece
 from structgen.schema.roots import Form
+from structgen.stamp import stamp
 from structgen.tokens.automaton import Automaton, bind
-from structgen.tokens.parts import PartSession, limited_parts
 from structgen.tokens.profiles import ProfileCache
-from structgen.tokens.session import Session, check_budget
 from structgen.tokens.tables import TableSource
 from structgen.tokens.vocabulary import Vocabulary, id_set
+
+__all__ = ["CompiledSchema", "cache_info", "clear_cache", "compile", "forget_schemas"]
 
 logger = logging.getLogger("structgen")
 
 T = TypeVar("T")
-K = TypeVar("K")
-V = TypeVar("V")
+
+STORED_FROM_S = 0.005
+"""Processor time to read and build a schema, from which on it is stored: a small one is compiled in
+1 ms, a file is written in 0.4 ms and read in 0.2."""
 
 
-class CompiledSchema(Generic[T]):
-    """A schema bound to a vocabulary: immutable, shared between threads.
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """One schema to compile, and what it can be found by."""
 
-    Example: `compiled = compile(Triage, vocabulary); s = compiled.session(max_tokens=64)`
+    source: Any
+    content: bytes | None
+    """Its exact content; None if only reading it tells."""
+    vocabulary: Vocabulary
+    options: Options
+
+    @property
+    def vocabulary_id(self) -> str:
+        return self.vocabulary.fingerprint + self.vocabulary.encoder_id
+
+    @property
+    def source_key(self) -> Hashable | None:
+        """A type is remembered as such, a JSON Schema by its text."""
+        source = self.source if isinstance(self.source, type) else self.content
+        return None if source is None else (source, self.vocabulary_id, self.options)
+
+    def content_key(self, digest: str) -> Hashable:
+        return digest, self.vocabulary_id
+
+    def entry_name(self, digest: str) -> str:
+        """The name of its file; of the nodes' digest where there is no exact content."""
+        content = digest.encode() if self.content is None else self.content
+        return stored.entry_name(content, self.vocabulary, self.options)
+
+
+class Compiler:
+    """Compiles and remembers; one per process is enough, tests make their own.
+
+    Args:
+        capacity_bytes: of compiled schemas, without their states and masks.
+        table_bytes: of the states and masks of all of them together.
+        mask_bytes: of the masks of strings, for each vocabulary.
+        on_disk: whether what is slow to compile is also kept in the disk cache.
     """
 
     def __init__(
         self,
-        loaded: LoadedSchema,
-        automaton: Automaton,
-        tables: TableSource,
-        options: Options,
-        digest: str,
+        capacity_bytes: int = 256 * 2**20,
+        *,
+        table_bytes: int = 256 * 2**20,
+        mask_bytes: int = 64 * 2**20,
+        n_vocabularies: int = 8,
+        on_disk: bool = False,
     ) -> None:
-        self._loaded = loaded
-        self._automaton = automaton
-        self._tables = tables
-        self._limited = limited_parts(automaton.program)
-        self.options = options
-        self.fingerprint = digest
-        """Hex hash of schema and options."""
-
-    def __repr__(self) -> str:
-        return (
-            f"<CompiledSchema {self.title} {self.fingerprint[:8]}: "
-            f"{len(self.program.states)} states, at least {self.min_tokens} tokens>"
-        )
-
-    @property
-    def title(self) -> str:
-        return self.schema.title
-
-    @property
-    def schema(self) -> Schema:
-        """The nodes that are enforced."""
-        return self._loaded.schema
-
-    @property
-    def program(self) -> Program:
-        """The byte automaton."""
-        return self._automaton.program
-
-    @property
-    def vocabulary(self) -> Vocabulary:
-        return self._automaton.vocabulary
-
-    @property
-    def min_tokens(self) -> int:
-        """The smallest token budget that a session accepts: the length of the shortest value."""
-        return self._automaton.min_tokens
-
-    @property
-    def validators(self) -> tuple[str, ...]:
-        """Paths of Python validators, which no mask can enforce: they run after generation."""
-        return self._loaded.validators
-
-    def for_source(self, loaded: LoadedSchema) -> CompiledSchema[Any]:
-        """The same automaton for another type of the same content, which validates its own way."""
-        return CompiledSchema(loaded, self._automaton, self._tables, self.options, self.fingerprint)
-
-    def is_current(self, source: type) -> bool:
-        """Whether `source` has still the fields it had (Pydantic models can be rebuilt)."""
-        core = getattr(source, "__pydantic_core_schema__", None)
-        return core is None or core is self._loaded.adapter.core_schema
-
-    def session(self, max_tokens: int | None = None) -> Session:
-        """A new session at the beginning of the value.
-
-        Raises:
-            BudgetError: the shortest value takes more than `max_tokens`.
-        """
-        check_budget(max_tokens, self.min_tokens, self.title)
-        if self._limited:
-            return PartSession(self._tables, self.vocabulary, max_tokens, self._limited)
-        return Session(self._tables, self.vocabulary, max_tokens)
-
-    def validate(self, text: str | bytes) -> T:
-        """The value that a generated text stands for.
-
-        Raises:
-            InvalidTextError: bytes that are not UTF-8, or no text at all.
-            ValidationFailedError: a Python validator rejected the value.
-        """
-        if not isinstance(text, str | bytes):  # pyright: ignore[reportUnnecessaryIsInstance]  # untyped callers
-            raise InvalidTextError(f"a text is str or bytes, got {type(text).__name__}")
-        try:
-            text = text.decode() if isinstance(text, bytes) else text
-            text.encode()
-        except UnicodeError as error:
-            raise InvalidTextError(f"the value is not UTF-8 text: {error}") from error
-        try:
-            return cast(T, self._loaded.reader.value(text))
-        except ValueError as error:  # Pydantic's ValidationError is one
-            raise ValidationFailedError(text, error, value=_json_value(text)) from error
-
-    def pieces(self, text: str) -> tuple[Piece, ...]:
-        """Where the parts of a generated text stand in which labels may be."""
-        return tuple(self._loaded.reader.pieces(text, "$", 0))
-
-    def memory_bytes(self) -> int:
-        """Bytes of the automaton and the masks kept so far."""
-        plan = sum(part.nbytes for part in self._automaton.plan)
-        return self.program.memory_bytes() + plan + self._tables.memory_bytes()
-
-
-def _json_value(text: str) -> Any:
-    """The value of a JSON text, None for any other text."""
-    try:
-        return from_json(text)
-    except ValueError:
-        return None
-
-
-class _Recent(Generic[K, V]):
-    """The most recently used entries, up to a number of them."""
-
-    def __init__(self, capacity: int) -> None:
-        self._capacity = capacity
-        self._entries: OrderedDict[K, V] = OrderedDict()
-
-    def get(self, key: K) -> V | None:
-        found = self._entries.get(key)
-        if found is not None:
-            self._entries.move_to_end(key)
-        return found
-
-    def put(self, key: K, value: V) -> None:
-        self._entries[key] = value
-        self._entries.move_to_end(key)
-        if len(self._entries) > self._capacity:
-            self._entries.popitem(last=False)
-
-    def clear(self) -> None:
-        self._entries.clear()
-
-
-class Compiler:
-    """Compiles and remembers; one per process is enough, tests make their own."""
-
-    def __init__(self, capacity: int = 256, n_vocabularies: int = 8) -> None:
+        self.on_disk = on_disk
         self._lock = threading.RLock()
-        self._by_type = _Recent[tuple[type, str, Options], CompiledSchema[Any]](capacity)
-        self._by_content = _Recent[tuple[str, str], CompiledSchema[Any]](capacity)
-        self._profiles = _Recent[str, ProfileCache](n_vocabularies)
+        self._schemas = SchemaCache(capacity_bytes)
+        self._tables = TableLedger(table_bytes)
+        self._mask_bytes = mask_bytes
+        self._n_vocabularies = n_vocabularies
+        self._profiles: OrderedDict[str, ProfileCache] = OrderedDict()
+        self._hits = self._misses = self._loads = 0
+        if on_disk:
+            stamp()  # looked up once, here rather than in the first compilation
 
     def compile(self, source: Any, vocabulary: Vocabulary, options: Options) -> CompiledSchema[Any]:
-        """The compiled schema, from memory where it is known."""
+        """The compiled schema, from memory or disk where it is known."""
         if is_function(source):
             source = arguments_model(source)
-        if not isinstance(source, type):
-            return self._by_schema(source, vocabulary, options)
-        key = (source, vocabulary.fingerprint + vocabulary.encoder_id, options)
+        try:
+            with self._lock:
+                compiled = self._by_type(source, vocabulary, options)
+                if compiled is not None:
+                    return compiled
+                task = _Task(source, identity(source), vocabulary, options)
+                compiled = self._known(task)
+            return compiled or self._new(task)
+        except RecursionError as error:
+            raise LimitError(
+                "the schema is nested too deeply to be compiled; flatten it"
+            ) from error
+
+    def store(self, source: Any, vocabulary: Vocabulary, options: Options) -> CompiledSchema[Any]:
+        """Compile, and see that the result is on disk, however fast it was."""
+        compiled = self.compile(source, vocabulary, options)
+        if is_function(source):
+            source = arguments_model(source)
+        task = _Task(source, identity(source), vocabulary, options)
+        if self.on_disk and not stored.is_stored(task.entry_name(compiled.fingerprint)):
+            _save(task, compiled.automaton, compiled.fingerprint, compiled.source.loaded)
+        return compiled
+
+    def info(self) -> CacheInfo:
+        """What is in memory."""
         with self._lock:
-            compiled = self._by_type.get(key)
-            if compiled is None or not compiled.is_current(source):
-                compiled = self._by_schema(source, vocabulary, options)
-                self._by_type.put(key, compiled)
-            return compiled
+            profiles = list(self._profiles.values())
+            schemas = CacheUse(
+                len(self._schemas), self._schemas.memory_bytes(), self._schemas.capacity_bytes,
+                self._hits, self._misses, self._schemas.n_evictions, self._loads,
+            )  # fmt: skip
+        ledger = self._tables
+        tables = CacheUse(
+            ledger.n_tables(), ledger.memory_bytes(), ledger.capacity_bytes,
+            ledger.hits, ledger.misses, ledger.evictions,
+        )  # fmt: skip
+        masks = CacheUse(
+            sum(map(len, profiles)),
+            sum(cache.memory_bytes() for cache in profiles),
+            self._n_vocabularies * self._mask_bytes,
+            sum(cache.n_hits for cache in profiles),
+            sum(cache.n_misses for cache in profiles),
+            sum(cache.n_evictions for cache in profiles),
+            sum(cache.n_loads for cache in profiles),
+        )
+        return CacheInfo(schemas, tables, masks)
 
     def clear(self) -> None:
         """Forget everything, masks of strings included."""
@@ -216,59 +165,155 @@ class Compiler:
     def forget_schemas(self) -> None:
         """Forget the schemas, but keep the masks of strings, which belong to the vocabularies."""
         with self._lock:
-            self._by_type.clear()
-            self._by_content.clear()
+            self._schemas.clear()
 
-    def _by_schema(
+    def _by_type(
         self, source: Any, vocabulary: Vocabulary, options: Options
-    ) -> CompiledSchema[Any]:
-        try:
-            return self._loaded(source, vocabulary, options)
-        except RecursionError as error:
-            raise LimitError(
-                "the schema is nested too deeply to be compiled; flatten it"
-            ) from error
-
-    def _loaded(self, source: Any, vocabulary: Vocabulary, options: Options) -> CompiledSchema[Any]:
-        started = time.perf_counter()
-        loaded = load_schema(source, max_seconds=options.limits.max_seconds)
-        if options.banned_strings:
-            with deadline(options.limits.max_seconds):
-                schema = without_strings(loaded.schema, options.banned_strings)
-            written = loaded.written
-            if written is not None:
-                written = reader_without_strings(written, options.banned_strings)
-            loaded = replace(loaded, schema=schema, written=written)
-        impossible = options.require_all and unsatisfiable(loaded.schema, require_all=True)
-        if impossible:
-            raise UnsatisfiableSchemaError(impossible, schema=loaded.schema.title)
-        digest = fingerprint(loaded.schema, options)
-        key = (digest, vocabulary.fingerprint + vocabulary.encoder_id)
-        with self._lock:
-            same = self._by_content.get(key)
-            if same is not None:
-                return same.for_source(loaded)
-            compiled = self._build(loaded, vocabulary, options, digest)
-            self._by_content.put(key, compiled)
-        elapsed_ms = (time.perf_counter() - started) * 1e3
-        logger.debug("compiled %s in %.1f ms", loaded.schema.title, elapsed_ms)
+    ) -> CompiledSchema[Any] | None:
+        if not isinstance(source, type):
+            return None
+        key = _Task(source, None, vocabulary, options).source_key
+        compiled = self._schemas.by_source(key)
+        if compiled is None or not compiled.is_current(source):
+            return None
+        self._hits += 1
         return compiled
 
-    def _build(
-        self, loaded: LoadedSchema, vocabulary: Vocabulary, options: Options, digest: str
+    def _known(self, task: _Task) -> CompiledSchema[Any] | None:
+        """What is found by the content of the source, without reading its nodes."""
+        if task.content is None:
+            return None
+        if not isinstance(task.source, type):
+            compiled = self._schemas.by_source(task.source_key)
+            if compiled is not None:
+                self._hits += 1
+                return compiled
+        found = self._stored(task)
+        if found is None:
+            return None
+        return self._remember(task, _unread(task, found.title), found.fingerprint, found.automaton)
+
+    def _stored(self, task: _Task, digest: str = "") -> stored.Stored | None:
+        if not self.on_disk:
+            return None
+        found = stored.load(task.entry_name(digest), task.vocabulary)
+        if found is not None:
+            self._misses += 1
+            self._loads += 1
+        return found
+
+    def _new(self, task: _Task) -> CompiledSchema[Any]:
+        """Read the nodes; compile them unless that was done for another source."""
+        started = time.thread_time()
+        loaded = _loaded(task.source, task.options)
+        digest = fingerprint(loaded.schema, task.options)
+        with self._lock:
+            automaton = self._automaton(task, loaded, digest, started)
+            return self._remember(task, Source.of(loaded), digest, automaton)
+
+    def _automaton(
+        self, task: _Task, loaded: LoadedSchema, digest: str, started: float
+    ) -> Automaton:
+        """The automaton of a schema that was read, known, stored or new."""
+        same = self._schemas.by_content(task.content_key(digest))
+        if same is not None:
+            self._hits += 1
+            return same.automaton
+        found = self._stored(task, digest) if task.content is None else None
+        if found is not None:
+            return found.automaton
+        self._misses += 1
+        program = _built(loaded, task.options)
+        # Before distances are measured, for which a process loads kernels at its first schema.
+        elapsed_s = time.thread_time() - started
+        automaton = bind(program, task.vocabulary, task.options.limits)
+        logger.debug("compiled %s in %.1f ms", loaded.schema.title, elapsed_s * 1e3)
+        if self.on_disk and elapsed_s > STORED_FROM_S:
+            _save(task, automaton, digest, loaded)
+        return automaton
+
+    def _remember(
+        self, task: _Task, source: Source, digest: str, automaton: Automaton
     ) -> CompiledSchema[Any]:
-        with deadline(options.limits.max_seconds):
-            program = link(assemble(loaded.schema, options), options.limits)
-        automaton = bind(program, vocabulary, options.limits)
+        """The compiled schema of a source; one automaton and one table for all of one content."""
+        key = task.source_key
+        compiled = None if key is None else self._schemas.by_source(key)
+        if compiled is not None and compiled.source.core is source.core:
+            return compiled  # another thread was faster
+        content = task.content_key(digest)
+        same = self._schemas.by_content(content)
+        if same is not None:
+            compiled = same.for_source(source)
+        else:
+            tables = TableSource(automaton, self._profiles_of(task.vocabulary), task.options.limits)
+            compiled = CompiledSchema[Any](
+                source, automaton, tables, task.options, digest, self._tables
+            )
+            self._schemas.put(content, compiled)
+        if key is not None:
+            self._schemas.put_source(key, content, compiled)
+        return compiled
+
+    def _profiles_of(self, vocabulary: Vocabulary) -> ProfileCache:
         profiles = self._profiles.get(vocabulary.fingerprint)
         if profiles is None:
-            profiles = ProfileCache()
-            self._profiles.put(vocabulary.fingerprint, profiles)
-        tables = TableSource(automaton, profiles, options.limits)
-        return CompiledSchema(loaded, automaton, tables, options, digest)
+            profiles = ProfileCache(self._mask_bytes, on_disk=self.on_disk)
+            self._profiles[vocabulary.fingerprint] = profiles
+            if len(self._profiles) > self._n_vocabularies:
+                self._profiles.popitem(last=False)
+        self._profiles.move_to_end(vocabulary.fingerprint)
+        return profiles
 
 
-_COMPILER = Compiler()
+def _loaded(source: Any, options: Options) -> LoadedSchema:
+    """The nodes, with what the options change about them.
+
+    Raises:
+        UnsatisfiableSchemaError: with all fields required, nothing matches.
+    """
+    loaded = load_schema(source, max_seconds=options.limits.max_seconds)
+    if options.banned_strings:
+        with deadline(options.limits.max_seconds):
+            schema = without_strings(loaded.schema, options.banned_strings)
+        written = loaded.written
+        if written is not None:
+            written = reader_without_strings(written, options.banned_strings)
+        loaded = replace(loaded, schema=schema, written=written)
+    impossible = options.require_all and unsatisfiable(loaded.schema, require_all=True)
+    if impossible:
+        raise UnsatisfiableSchemaError(impossible, schema=loaded.schema.title)
+    return loaded
+
+
+def _unread(task: _Task, title: str) -> Source:
+    """A source whose automaton is known: of a class the validation is kept, of a dict a copy."""
+    if isinstance(task.source, type) and issubclass(task.source, BaseModel):
+        adapter = TypeAdapter[Any](task.source)
+        read = partial(_titled, adapter, title, task.options)
+        return Source(title, adapter.core_schema, read)
+    assert task.content is not None, "only what has a content is found unread"
+    content = task.content
+    return Source(title, None, lambda: _loaded(copied(content), task.options))
+
+
+def _titled(adapter: TypeAdapter[Any], title: str, options: Options) -> LoadedSchema:
+    loaded = _loaded(adapter, options)
+    return replace(loaded, schema=replace(loaded.schema, title=title))
+
+
+def _save(task: _Task, automaton: Automaton, digest: str, loaded: LoadedSchema) -> None:
+    """Keep an automaton, unless its schema has to be read in every process for its warnings."""
+    if not loaded.ignored:
+        entry = stored.Stored(automaton, digest, loaded.schema.title)
+        stored.save(task.entry_name(digest), entry)
+
+
+def _built(loaded: LoadedSchema, options: Options) -> Program:
+    with deadline(options.limits.max_seconds):
+        return link(assemble(loaded.schema, options), options.limits)
+
+
+_COMPILER = Compiler(on_disk=True)
 
 
 def compile(
@@ -339,3 +384,16 @@ def clear_cache() -> None:
 def forget_schemas() -> None:
     """Forget every compiled schema, but keep what is known of the vocabularies."""
     _COMPILER.forget_schemas()
+
+
+def cache_info() -> CacheInfo:
+    """How full the caches of this process are, and how often they were of use.
+
+    Example: `cache_info().schemas.hits`, `cache_info().memory_bytes()`
+    """
+    return _COMPILER.info()
+
+
+def store(schema: Any, vocabulary: Vocabulary, options: Options) -> CompiledSchema[Any]:
+    """Compile, and see that the result is in the disk cache, however fast it was."""
+    return _COMPILER.store(schema, vocabulary, options)

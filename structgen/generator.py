@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import count
 from typing import Any, Generic, Literal, TypeVar, cast, overload
 
+from structgen.aligned import AlignedDraws, SamplingMethod, aligned_options
 from structgen.batch import (
     BATCH_SIZE,
     OnError,
@@ -24,11 +26,13 @@ from structgen.compiler import compile as compile_schema
 from structgen.errors import OptionError, PromptTooLongError, StructgenError
 from structgen.jobs import Job, Outcome, Refused, drive
 from structgen.options import Layout, Limits
+from structgen.partial import PartialValues
 from structgen.prompts import Prompt, SchemaPrompt, render, schema_text
 from structgen.results import Generation
 from structgen.runtime.lm import LanguageModel
 from structgen.runtime.sampling import Sampling
 from structgen.schema.roots import Form
+from structgen.streams import AsyncStream, Stream, in_thread
 from structgen.tokens.vocabulary import Vocabulary
 
 T = TypeVar("T")
@@ -46,6 +50,10 @@ class Generator(Generic[T]):
             whose arguments are generated.
         lm: a language model, see `structgen.load`.
         max_new_tokens: the value always ends within this budget.
+        sampling: "masked" chooses each token among the legal ones; "aligned" draws whole values as
+            the model itself would, were it to write until a value is valid: slower, and without
+            top_k, top_p, min_p and repetition_penalty. It samples, whatever `do_sample` says. An
+            `Aligned(...)` says how hard to try.
         retries: how often a value that a Python validator rejects is written anew, each time within
             `max_new_tokens`: all attempts together take at most `(retries + 1) * max_new_tokens`.
             The first attempt is made as asked; the others sample, also where `do_sample` is False,
@@ -80,6 +88,7 @@ class Generator(Generic[T]):
         seed: int | None = None,
         repetition_penalty: float = 1.0,
         num_beams: int = 1,
+        sampling: SamplingMethod = "masked",
         retries: int = 0,
         layout: Layout = "spaced",
         require_all: bool = False,
@@ -93,6 +102,9 @@ class Generator(Generic[T]):
             do_sample, temperature, top_k, top_p, min_p, seed, repetition_penalty
         )
         self._num_beams = check_beams(num_beams, self._sampling)
+        self._aligned = aligned_options(sampling, self._sampling, self._num_beams)
+        if self._aligned is not None:
+            self._sampling = replace(self._sampling, do_sample=True)
         self._max_new_tokens = check_max_new_tokens(max_new_tokens)
         self._retries = check_retries(retries, self._sampling)
         if not isinstance(getattr(lm, "vocabulary", None), Vocabulary):
@@ -101,6 +113,7 @@ class Generator(Generic[T]):
                 "id, folder or objects"
             )
         self._lm = lm
+        self._partial_values = PartialValues(schema)
         self._compiled: CompiledSchema[T] = compile_schema(
             schema,
             lm.vocabulary,
@@ -152,9 +165,16 @@ class Generator(Generic[T]):
             seed: in place of the generator's own.
         """
         job = self.job(prompt, max_new_tokens=max_new_tokens, seed=seed)
+        do = self._one_by_one()
+        return self._only(job) if do is None else do(job)
+
+    def _one_by_one(self) -> Callable[[Job[T]], Generation[T]] | None:
+        """What does jobs that are no rows of a batch; None if ours are."""
+        if self._aligned is not None:
+            return AlignedDraws(self._lm, self._aligned).first_valid
         if self._num_beams > 1:
-            return first_valid(job, self._lm, self._num_beams)
-        return self._only(job)
+            return partial(first_valid, lm=self._lm, num_beams=self._num_beams)
+        return None
 
     def _only(self, job: Job[T]) -> Generation[T]:
         """Do one job."""
@@ -174,9 +194,10 @@ class Generator(Generic[T]):
     ) -> list[Generation[T]]:
         """Several values for one prompt, which is read once.
 
-        With `do_sample` they are drawn independently, the i-th as `run(prompt, seed=seed + i)`
-        would. With `num_beams` they are the most probable ones, best first, without repeats, and
-        there are fewer of them where there are fewer values, or where validators reject some.
+        With `do_sample` or `sampling="aligned"` they are drawn independently, the i-th as
+        `run(prompt, seed=seed + i)` would. With `num_beams` they are the most probable ones, best
+        first, without repeats, and there are fewer of them where there are fewer values, or where
+        validators reject some.
 
         Raises:
             OptionError: greedy decoding has one value only, and `num_beams` beams that many.
@@ -189,6 +210,8 @@ class Generator(Generic[T]):
         job = self.job(prompt, max_new_tokens=max_new_tokens, seed=seed)
         each = job.sampling.for_rows(num_return_sequences)
         jobs = (replace(job, index=i, sampling=s, attempts=[]) for i, s in enumerate(each))
+        if (do := self._one_by_one()) is not None:
+            return [do(job) for job in jobs]
         found = outcomes(self._lm, jobs, batch_size=batch_size, progress=False, total=None)
         return cast("list[Generation[T]]", in_order(found, "raise"))
 
@@ -285,20 +308,25 @@ class Generator(Generic[T]):
         budgets = per_prompt("max_new_tokens", max_new_tokens, total)
         each_seed = per_prompt("seeds", seeds, total)
         rows = zip(count(), prompts, budgets, each_seed)
-        if self._num_beams > 1:
-            found = (self._beamed(*row) for row in rows)
+        if (do := self._one_by_one()) is not None:
+            found = (self._done(do, *row) for row in rows)
             return shown(found, progress, total)
         jobs = (self.job_or_refusal(*row) for row in rows)
         return outcomes(self._lm, jobs, batch_size=batch_size, progress=progress, total=total)
 
-    def _beamed(
-        self, index: int, prompt: Prompt, budget: int | None, seed: int | None
+    def _done(
+        self,
+        do: Callable[[Job[T]], Generation[T]],
+        index: int,
+        prompt: Prompt,
+        budget: int | None,
+        seed: int | None,
     ) -> tuple[int, Generation[T] | Exception]:
         job = self.job_or_refusal(index, prompt, budget, seed)
         if isinstance(job, Refused):
             return index, job.error
         try:
-            return index, first_valid(job, self._lm, self._num_beams)
+            return index, do(job)
         except StructgenError as error:
             return index, error
 
@@ -351,6 +379,56 @@ class Generator(Generic[T]):
         if room < self._compiled.min_tokens:
             raise PromptTooLongError(prompt_tokens, context, self._compiled.min_tokens)
         return room
+
+    def stream(
+        self, prompt: Prompt, *, max_new_tokens: int | None = None, seed: int | None = None
+    ) -> Stream[T]:
+        """Generate a value, token by token: an iterator of what is new and what there is so far.
+
+        Example: `for event in gen.stream("..."): show(event.partial)`
+
+        Raises:
+            OptionError: beam search and aligned draws know the value only at its end.
+        """
+        if self._aligned is not None:
+            raise OptionError(
+                "sampling='aligned' cannot be streamed: which attempt becomes the value shows at "
+                "its end only; use run(), or sampling='masked'"
+            )
+        if self._num_beams > 1:
+            raise OptionError(
+                f"num_beams={self._num_beams} cannot be streamed: which beam is the best one shows "
+                "at the end only; leave num_beams out, or use run()"
+            )
+        job = self.job(prompt, max_new_tokens=max_new_tokens, seed=seed)
+        return Stream(job, self._lm, self._partial_values)
+
+    def astream(
+        self, prompt: Prompt, *, max_new_tokens: int | None = None, seed: int | None = None
+    ) -> AsyncStream[T]:
+        """The same for `async for`: each step runs in a worker thread.
+
+        The arguments are checked with the first event.
+        """
+        return AsyncStream(partial(self.stream, prompt, max_new_tokens=max_new_tokens, seed=seed))
+
+    async def arun(
+        self, prompt: Prompt, *, max_new_tokens: int | None = None, seed: int | None = None
+    ) -> Generation[T]:
+        """`run` in worker threads; cancelling the task ends it after the step that is running.
+
+        A beam search is one step, and so is an aligned draw.
+        """
+        if self._one_by_one() is not None:
+            run = partial(self.run, prompt, max_new_tokens=max_new_tokens, seed=seed)
+            return await in_thread(run)
+        return await self.astream(prompt, max_new_tokens=max_new_tokens, seed=seed).finish()
+
+    async def agenerate(
+        self, prompt: Prompt, *, max_new_tokens: int | None = None, seed: int | None = None
+    ) -> T:
+        """Generate a value in worker threads, see `arun`."""
+        return (await self.arun(prompt, max_new_tokens=max_new_tokens, seed=seed)).value
 
 
 def check_max_new_tokens(value: object) -> int:

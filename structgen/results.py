@@ -77,6 +77,22 @@ class LabelScore:
 
 
 @dataclass(frozen=True, slots=True)
+class AlignedInfo:
+    """How a value was drawn from the model's own distribution over what is valid.
+
+    Example: `AlignedInfo(exact=True, attempts=3, log_valid_mass=-2.1)`
+    """
+
+    exact: bool
+    """The draw is exactly distributed; if not, the attempts were used up and it is approximate."""
+    attempts: int
+    """Draws that were begun; all but the last one of an exact draw left what is valid."""
+    log_valid_mass: float
+    """Log of the probability that the model, unmasked, writes a valid value within the budget, as
+    far as it is known: the true one is at most this."""
+
+
+@dataclass(frozen=True, slots=True)
 class Generation(Generic[T_co]):
     """One finished generation.
 
@@ -95,6 +111,8 @@ class Generation(Generic[T_co]):
     """Texts of earlier attempts that validation rejected; `usage` and `timings` count them."""
     tokens: tuple[TokenScore, ...] = ()
     """One entry per token of the value, and one for the end token where the model chose it."""
+    aligned: AlignedInfo | None = None
+    """Of values drawn with `sampling="aligned"`."""
 
     @property
     def log_prob(self) -> float:

@@ -87,6 +87,18 @@ class FakeLM:
             row.extend(chunk)
         return torch.stack([self.logits(row) for row in cache.rows])  # [B, W]
 
+    def extend_last(self, cache: _History, chunks: Sequence[Sequence[int]], n_last: int) -> Tensor:
+        before = [list(row) for row in cache.rows]
+        self.extend(cache, chunks)
+        behind: list[Tensor] = []
+        for row, chunk in zip(before, chunks, strict=True):
+            ends = range(len(chunk) - n_last + 1, len(chunk) + 1)
+            behind.append(torch.stack([self.logits([*row, *chunk[:end]]) for end in ends]))
+        return torch.stack(behind)  # [B, n_last, W]
+
+    def fork(self, cache: _History) -> _History:
+        return _History([list(row) for row in cache.rows])
+
     def select(self, cache: _History, rows: Sequence[int]) -> _History:
         return _History([list(cache.rows[i]) for i in rows])
 

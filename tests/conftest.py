@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from structgen import compiler
 from structgen.tokens.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -29,6 +30,12 @@ def pytest_configure() -> None:
     for compiled in package.rglob("*.nb[ic]"):
         if compiled.stat().st_mtime < newest:
             compiled.unlink(missing_ok=True)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def compile_everything() -> None:
+    """What earlier runs compiled is not looked at, so that the tests test this compiler."""
+    compiler._COMPILER.on_disk = False
 
 
 @pytest.fixture(scope="session")

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
 import logging
+import os
 import subprocess
 import sys
+import tempfile
+import time
 from pathlib import Path
 
 import numpy as np
@@ -41,7 +44,50 @@ def test_what_was_saved_is_loaded_with_types_and_shapes(folder):
     assert {name: (a.dtype, a.shape) for name, a in arrays.items()} == {
         name: (a.dtype, a.shape) for name, a in ARRAYS.items()
     }
-    assert [path.name for path in folder.rglob("*.*")] == ["k1.npz"]
+    assert [path.name for path in folder.rglob("*.*")] == ["k1.safetensors"]
+
+
+def test_the_files_are_safetensors(folder):
+    numpy = pytest.importorskip("safetensors.numpy")
+    save()
+    found = numpy.load_file(folder / "kind" / "k1.safetensors")
+    assert same((found, {"x": [1, None]}))
+
+
+def test_only_the_user_can_read_them(folder):
+    save()
+    assert (folder / "kind").stat().st_mode & 0o777 == 0o700
+    assert (folder / "kind" / "k1.safetensors").stat().st_mode & 0o777 == 0o600
+
+
+def test_what_someone_else_wrote_is_not_read(monkeypatch, caplog):
+    save()
+    monkeypatch.setattr(os, "geteuid", lambda: 4711)
+    real = os.fstat
+
+    def fstat(descriptor):
+        status = real(descriptor)
+        return os.stat_result((*status[:4], 4712, *status[5:10]))
+
+    monkeypatch.setattr(os, "fstat", fstat)
+    assert load_arrays("kind", "k1") is None
+    assert "user 4712" in caplog.text
+
+
+def test_arrays_can_be_asked_for_writable():
+    save()
+    arrays, _ = load_arrays("kind", "k1", writable=True)
+    assert all(array.flags.writeable and array.flags.owndata for array in arrays.values())
+
+
+def test_without_bytes_there_is_no_cache(monkeypatch):
+    save()
+    monkeypatch.setenv("STRUCTGEN_CACHE_BYTES", "0")
+    assert load_arrays("kind", "k1") is None
+    assert not save()
+    monkeypatch.setenv("STRUCTGEN_CACHE_BYTES", "many")
+    with pytest.raises(OptionError, match="'many' is not a number of bytes"):
+        save()
 
 
 def test_loaded_arrays_are_read_only():
@@ -79,9 +125,9 @@ def test_names_cannot_leave_the_folder(name):
 
 def test_a_renamed_entry_is_not_taken_for_another(folder, caplog):
     save("k1")
-    (folder / "kind" / "k1.npz").rename(folder / "kind" / "k2.npz")
+    (folder / "kind" / "k1.safetensors").rename(folder / "kind" / "k2.safetensors")
     assert load_arrays("kind", "k2") is None
-    assert "k2.npz" in caplog.text
+    assert "k2.safetensors" in caplog.text
 
 
 def test_an_entry_of_another_format_is_rebuilt(caplog):
@@ -94,9 +140,12 @@ def test_an_entry_of_another_format_is_rebuilt(caplog):
 
 def test_pickles_are_never_loaded(folder, caplog):
     save()
-    np.savez(folder / "kind" / "k1.npz", a=np.array([{"an": "object"}]), allow_pickle=True)
+    with (folder / "kind" / "k1.safetensors").open("wb") as file:
+        np.savez(file, a=np.array([{"an": "object"}]), allow_pickle=True)
     assert load_arrays("kind", "k1") is None
-    assert "pickle" in caplog.text
+    assert "k1.safetensors" in caplog.text
+    with pytest.raises(KeyError):
+        save_arrays("kind", "k1", {"a": np.array([{"an": "object"}])}, {})
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +154,7 @@ def entry(tmp_path_factory) -> bytes:
         folder = tmp_path_factory.mktemp("entry")
         patch.setenv("STRUCTGEN_CACHE_DIR", str(folder))
         save()
-        return (folder / "kind" / "k1.npz").read_bytes()
+        return (folder / "kind" / "k1.safetensors").read_bytes()
 
 
 @settings(max_examples=200, deadline=None)
@@ -121,7 +170,7 @@ def test_damage_is_noticed_or_harmless(entry, tmp_path_factory, data):
         folder = tmp_path_factory.getbasetemp() / "damaged"
         patch.setenv("STRUCTGEN_CACHE_DIR", str(folder))
         (folder / "kind").mkdir(parents=True, exist_ok=True)
-        (folder / "kind" / "k1.npz").write_bytes(damaged)
+        (folder / "kind" / "k1.safetensors").write_bytes(damaged)
         found = load_arrays("kind", "k1")
         assert found is None or same(found)
         assert save()
@@ -141,7 +190,7 @@ def test_a_folder_that_cannot_be_written_is_a_warning_if_it_was_chosen(
 def test_the_default_folder_fails_silently(tmp_path, monkeypatch, caplog):
     (tmp_path / "file").write_text("in the way")
     monkeypatch.delenv("STRUCTGEN_CACHE_DIR")
-    monkeypatch.setattr(platformdirs, "user_cache_path", lambda *_, **__: tmp_path / "file")
+    monkeypatch.setattr(cache, "_default_dir", lambda _: tmp_path / "file")
     with caplog.at_level(logging.DEBUG):
         assert not save()
     assert [record.levelno for record in caplog.records] == [logging.DEBUG]
@@ -150,21 +199,43 @@ def test_the_default_folder_fails_silently(tmp_path, monkeypatch, caplog):
 def test_a_full_disk_leaves_the_old_entry_and_no_rubbish(folder):
     save()
 
-    def full(file, **_):
-        file.write(b"half")
+    def full(*_):
         raise OSError(28, "No space left on device")
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(np, "savez", full)
+        patch.setattr(os, "replace", full)
         assert not save_arrays("kind", "k1", {}, {})
     assert same(load_arrays("kind", "k1"))
-    assert [path.name for path in (folder / "kind").iterdir()] == ["k1.npz"]
+    assert [path.name for path in (folder / "kind").iterdir()] == ["k1.safetensors"]
+
+
+def test_a_read_only_folder_is_still_read(folder):
+    save()
+    entry = folder / "kind" / "k1.safetensors"
+    os.utime(entry, (0, 0))
+
+    def denied(*_):
+        raise PermissionError(13, "Permission denied")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "utime", denied)
+        patch.setattr(tempfile, "mkstemp", lambda **_: denied())
+        assert same(load_arrays("kind", "k1"))
+        assert not save("k2")
+
+
+def test_using_an_entry_marks_it(folder):
+    save()
+    entry = folder / "kind" / "k1.safetensors"
+    os.utime(entry, (0, 0))
+    load_arrays("kind", "k1")
+    assert time.time() - entry.stat().st_mtime < 100
 
 
 WORKER = """
 import sys, numpy as np
 from structgen.cache import load_arrays, save_arrays
-for round in range(40):
+for round in range(15):
     value = int(sys.argv[1]) * 1000 + round
     assert save_arrays("kind", "shared", {"a": np.full(20_000, value)}, {"value": value})
     arrays, header = load_arrays("kind", "shared")
@@ -175,7 +246,7 @@ for round in range(40):
 def test_processes_that_write_the_same_entry_always_read_a_whole_one():
     run = [sys.executable, "-W", "error", "-c", WORKER]
     workers = [
-        subprocess.Popen([*run, str(i)], stderr=subprocess.PIPE, text=True) for i in (1, 2, 3)
+        subprocess.Popen([*run, str(i)], stderr=subprocess.PIPE, text=True) for i in range(8)
     ]
     results = [(worker.communicate()[1], worker.returncode) for worker in workers]
-    assert results == [("", 0)] * 3
+    assert results == [("", 0)] * 8

@@ -66,7 +66,7 @@ def test_clearing_forgets():
 
 
 def test_the_cache_is_bounded():
-    compiler = Compiler(capacity=3)
+    compiler = Compiler(capacity_bytes=100_000)
     models = [create_model("M", **{f"f{i}": (int, ...)}) for i in range(6)]
     first = compiler.compile(models[0], BYTES, Options())
     for model in models[1:]:
@@ -75,7 +75,7 @@ def test_the_cache_is_bounded():
 
 
 def test_forgotten_classes_are_freed():
-    compiler = Compiler(capacity=2)
+    compiler = Compiler(capacity_bytes=100_000)
 
     def make() -> weakref.ref[Any]:
         model = create_model("Gone", a=(int, ...))

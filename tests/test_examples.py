@@ -153,6 +153,7 @@ EXPECTED = {
     "extraction.py": r"name='.*' age=\d+ home=Home\(.*\).*(\n\$\.\S+ +\".*\" .* \d\.\d\d)+\n",
     "reasoning_then_answer.py": r"Answer: \{.*\}\n.*\n.*\nReasonedAnswer: \{.*\}\n.*\n.*\n",
     "recursive_outline.py": r".+\n(.*\n)*\(\d+ tokens, finish_reason='complete'\)\n",
+    "streaming.py": r"(?: *\d+ min  .+\n){2,4}Title: .+\n",
     "tool_choice.py": r"(.*\? -> |.*\. -> )(Weather|Timer|Mail)\(tool=.*\)\n(.*\n)+",
 }
 

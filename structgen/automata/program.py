@@ -57,6 +57,24 @@ RETURN_STATE = 2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class LinkedFrame:
+    """What is still asked of a frame when its states stand among those of a program."""
+
+    n_states: int
+    digest: str = ""
+    """Content hash, for wide frames only."""
+    max_tokens: int | None = None
+    slack: int = 0
+    like: IntArray | None = None
+    """All as in `Frame`."""
+
+    @classmethod
+    def of(cls, frame: Frame) -> LinkedFrame:
+        """What is kept of a frame."""
+        return cls(len(frame.states), frame.digest, frame.max_tokens, frame.slack, frame.like)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Program:
     """An immutable linked automaton over bytes.
 
@@ -76,11 +94,11 @@ class Program:
     """uint8[...]: all label texts, one after another."""
     starts: npt.NDArray[np.int64]
     """int64[L + 1]: where each label begins in `blob`."""
-    frames: tuple[Frame, ...]
+    frames: tuple[LinkedFrame, ...]
     bases: tuple[int, ...]
     """First state of each frame."""
 
-    def frame_of(self, state: int) -> tuple[Frame, int]:
+    def frame_of(self, state: int) -> tuple[LinkedFrame, int]:
         """The frame that a state belongs to, and its number there."""
         index = int(self.states[state, FRAME])
         return self.frames[index], state - self.bases[index]
@@ -110,7 +128,8 @@ class Program:
 
     def memory_bytes(self) -> int:
         """Bytes of all arrays."""
-        return sum(part.nbytes for part in self.arrays)
+        likes = sum(frame.like.nbytes for frame in self.frames if frame.like is not None)
+        return sum(part.nbytes for part in self.arrays) + likes
 
 
 def link(assembly: Assembly, limits: Limits) -> Program:
@@ -143,7 +162,7 @@ def link(assembly: Assembly, limits: Limits) -> Program:
         calls=_join_calls(frames, base_of),
         blob=blob,
         starts=starts,
-        frames=frames,
+        frames=tuple(map(LinkedFrame.of, frames)),
         bases=tuple(bases[:-1]),
     )
 

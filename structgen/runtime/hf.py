@@ -141,8 +141,11 @@ class HFModel:
         cache = KVCache.empty(len(prompts), self.device)
         return cache, self.extend(cache, prompts)
 
-    @torch.no_grad()
     def extend(self, cache: KVCache, chunks: Sequence[Sequence[int]]) -> Tensor:
+        return self.extend_last(cache, chunks, 1)[:, 0]  # [B, W]
+
+    @torch.no_grad()
+    def extend_last(self, cache: KVCache, chunks: Sequence[Sequence[int]], n_last: int) -> Tensor:
         token_ids, real = left_pad(chunks, self.device)  # [B, K] each
         cache.append(real, [len(chunk) for chunk in chunks])
         positions = (cache.mask.cumsum(-1) - 1).clamp(min=0)[:, -token_ids.shape[1] :]  # [B, K]
@@ -153,11 +156,14 @@ class HFModel:
                 position_ids=positions,
                 past_key_values=cache.kv,
                 use_cache=True,
-                **({"logits_to_keep": 1} if self._keep_last else {}),
+                **({"logits_to_keep": n_last} if self._keep_last else {}),
             )
         cache.kv = output.past_key_values
         cache.tidy()
-        return output.logits[:, -1]  # [B, W]
+        return output.logits[:, -n_last:]  # [B, n_last, W]
+
+    def fork(self, cache: KVCache) -> KVCache:
+        return cache.fork()
 
     @torch.no_grad()
     def select(self, cache: KVCache, rows: Sequence[int]) -> KVCache:

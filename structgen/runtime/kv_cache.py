@@ -7,6 +7,7 @@ cache, padding included.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -77,6 +78,14 @@ class KVCache:
             self.mask = torch.nn.functional.pad(self.mask, (missing, 0))
             self._change(lambda part: torch.nn.functional.pad(part, (0, 0, missing, 0)))
         self.padded = missing > 0 or min(self.lengths) < longest
+
+    def fork(self) -> KVCache:
+        """A copy that grows on its own."""
+        if not self.is_plain:
+            return KVCache(copy.deepcopy(self.kv), self.mask, self.lengths, self.padded)
+        kv = copy.copy(self.kv)
+        kv.layers = [copy.copy(layer) for layer in kv.layers]  # plain layers replace their tensors
+        return KVCache(kv, self.mask, self.lengths, self.padded)
 
     def select(self, rows: Sequence[int]) -> KVCache:
         """The rows with these indices; the cache itself is used up."""

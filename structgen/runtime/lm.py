@@ -69,6 +69,20 @@ class LanguageModel(Protocol):
         """
         ...
 
+    def extend_last(
+        self, cache: Cache, chunks: Sequence[Sequence[int]], n_last: int
+    ) -> torch.Tensor:
+        """The same with more of the logits; every chunk has at least `n_last` tokens.
+
+        Returns:
+            Float logits [B, n_last, W] that follow each of the row's last tokens.
+        """
+        ...
+
+    def fork(self, cache: Cache) -> Cache:
+        """A copy that grows on its own; the old one stays in use."""
+        ...
+
     def select(self, cache: Cache, rows: Sequence[int]) -> Cache:
         """The cache of the rows with these indices, in this order; the old one is used up.
 

@@ -6,13 +6,24 @@ Letters of shapes: B rows, W columns of the logits, N = ceil(W / 32) words of a 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, Protocol
+
 import numpy as np
 import torch
-from numba import njit
 from numpy.typing import NDArray
 from torch import Tensor
 
-NEVER = float("-inf")
+from structgen.errors import UsageError
+from structgen.runtime.mask_kernels import Bits, forbid, keep_table
+from structgen.runtime.mask_store import NEVER, MaskStore, forbid_unset, unpack
+from structgen.tokens.mask_rows import MaskRow
+
+__all__ = ["Masker", "apply_masks", "n_words", "unpack"]
+
+INTEGERS = {2: torch.int16, 4: torch.int32, 8: torch.int64}
+"""Types whose kernels blend the bits of floating types of the same size."""
 
 
 def n_words(width: int) -> int:
@@ -20,45 +31,120 @@ def n_words(width: int) -> int:
     return (width + 31) // 32
 
 
-def apply_masks(logits: Tensor, packed: NDArray[np.int32] | Tensor) -> None:
+def apply_masks(logits: Tensor, packed: NDArray[np.int32] | Tensor) -> NDArray[np.bool_] | None:
     """Set the logits of forbidden tokens to -inf, in place.
 
     Args:
         logits: floating point [B, W], on any device; changed.
         packed: int32 [B, N]; an array, or a tensor on any device. Bits past W are ignored.
+
+    Returns bool [B], True where a mask allows nothing, if that is known without asking a device.
     """
-    if logits.dim() != 2 or packed.shape != (logits.shape[0], n_words(logits.shape[1])):
+    shape = logits.shape
+    if len(shape) != 2 or packed.shape != (shape[0], n_words(shape[1])):
         raise ValueError(
             f"masks of shape {tuple(packed.shape)} do not fit logits of shape "
             f"{tuple(logits.shape)}; a row takes {n_words(logits.shape[-1])} words"
         )
+    if logits.is_cpu and logits.element_size() in INTEGERS:
+        return _apply_on_cpu(logits, packed)
     words = packed if isinstance(packed, Tensor) else torch.from_numpy(packed)
-    if logits.device.type == "cpu" and logits.dtype == torch.float32:
-        _forbid(logits.numpy(), words.cpu().numpy())
+    forbid_unset(logits, words.to(logits.device))
+    return None
+
+
+def _apply_on_cpu(logits: Tensor, packed: NDArray[np.int32] | Tensor) -> NDArray[np.bool_]:
+    words = packed.cpu().numpy() if isinstance(packed, Tensor) else packed
+    if not words.flags.carray:
+        words = words.copy()  # numba has one kernel, for plain arrays
+    rows, width = logits.shape
+    if not rows or not width:
+        return np.ones(rows, np.bool_)
+    if logits.is_contiguous():
+        plain, stride = logits, width
+    elif logits.stride(1) == 1 and logits.stride(0) > width:
+        stride = logits.stride(0)
+        plain = logits.as_strided(((rows - 1) * stride + width,), (1,))
     else:
-        logits.masked_fill_(~unpack(words.to(logits.device), logits.shape[1]), NEVER)
+        plain, stride = logits.contiguous(), width
+    bits, keep, never = _constants(logits.dtype)
+    memory = plain.detach() if plain.requires_grad else plain
+    if logits.dtype == torch.bfloat16:  # numpy has no such type
+        memory = memory.view(torch.int16)
+    empty = np.empty(rows, np.bool_)
+    forbid(memory.numpy().reshape(-1).view(bits), stride, width, words, keep, never, empty)
+    if plain.data_ptr() != logits.data_ptr():
+        logits.copy_(plain)
+    return empty
 
 
-def unpack(words: Tensor, width: int) -> Tensor:
-    """Bool [B, W] of packed int32 masks [B, N], on their device.
+@cache
+def _constants(dtype: torch.dtype) -> tuple[np.dtype[Any], Bits, int]:
+    """The integers with the size of a floating type, their table, and the bits of its -inf."""
+    size = dtype.itemsize
+    never = torch.tensor([NEVER], dtype=dtype).view(INTEGERS[size]).numpy()
+    return never.dtype, keep_table(size), never[0]
 
-    Example: `unpack(tensor([[5]]), 3) -> [[True, False, True]]`
+
+class Session(Protocol):
+    """What masks are asked of."""
+
+    def fill_mask(self, row: NDArray[np.int32]) -> None:
+        """Overwrite `row`, int32 [N], with a bit per token: 1 where it is allowed next."""
+        ...
+
+    def mask_row(self) -> MaskRow:
+        """The same as it is kept; asked for only where masks stay on a device."""
+        ...
+
+
+Masks = NDArray[np.int32] | list[MaskRow]
+"""The masks of a batch as one device takes them."""
+
+
+class Masker:
+    """Masks the logits of one model, on the device where they are.
+
+    On a CPU the masks of a step are written side by side and applied by one kernel. On other
+    devices the rows that were seen before are there already (see `MaskStore`).
+
+    Example:
+        masks = masker.collect(sessions)  # on the host, while the device still computes logits
+        empty = masker.apply(logits, masks)
     """
-    shifts = torch.arange(32, dtype=torch.int32, device=words.device)  # [32]
-    bits = (words.unsqueeze(-1) >> shifts) & 1  # [B, N, 32]
-    return bits.bool().flatten(1)[:, :width]
 
+    def __init__(
+        self, width: int, device: torch.device | str, *, capacity_bytes: int = 64 * 2**20
+    ) -> None:
+        self.width = width
+        self.device = torch.device(device)
+        on_cpu = self.device.type == "cpu"
+        self.store = None if on_cpu else MaskStore(width, self.device, capacity_bytes)
 
-@njit("void(float32[:, :], int32[:, :])", cache=True, nogil=True)
-def _forbid(logits: NDArray[np.float32], packed: NDArray[np.int32]) -> None:
-    """Write -inf over each logit [B, W] whose bit in `packed` [B, N] is 0."""
-    n_rows, width = logits.shape
-    for row in range(n_rows):
-        for word_index in range(packed.shape[1]):
-            word = packed[row, word_index]
-            if word == -1:  # all 32 are allowed
-                continue
-            first = word_index * 32
-            for column in range(first, min(first + 32, width)):
-                if not (word >> (column - first)) & 1:
-                    logits[row, column] = NEVER
+    def collect(self, sessions: Sequence[Session]) -> Masks:
+        """The masks of all sessions, for `apply`; work of the host alone."""
+        if self.store is not None:
+            return [session.mask_row() for session in sessions]
+        packed = np.empty((len(sessions), n_words(self.width)), np.int32)
+        for session, row in zip(sessions, packed, strict=True):
+            session.fill_mask(row)
+        return packed
+
+    def apply(self, logits: Tensor, masks: Masks) -> list[int]:
+        """Set the logits [B, W] of forbidden tokens to -inf, in place.
+
+        Returns the rows whose masks allow nothing, which is an error of their sessions; usually
+        none. The device is not waited for.
+        """
+        if isinstance(masks, list):
+            if self.store is None:
+                raise UsageError("these masks were collected for another device than the CPU")
+            return self.store.apply(logits, masks)
+        empty = apply_masks(logits, masks)
+        if empty is None:
+            empty = ~masks.any(axis=1)
+        return np.flatnonzero(empty).tolist()
+
+    def memory_bytes(self) -> int:
+        """Bytes of masks that stay on the device."""
+        return self.store.memory_bytes() if self.store is not None else 0

@@ -83,7 +83,7 @@ _PATHS = {
 _ALPHABETS = {"Base64Encoder": "+/", "Base64UrlEncoder": "_-"}
 """The last two digits of the encodings that Pydantic brings."""
 
-_OWNERS = ("pydantic.", "ipaddress")
+OWNERS = ("pydantic.", "ipaddress")
 
 
 def _after(reader: Reader, core: Core, path: str) -> Node:
@@ -165,7 +165,7 @@ def _name(function: Any) -> str:
     owner: Callable[..., Any] = function
     if isinstance(function, types.MethodType):
         owner = function.__func__
-    if not str(getattr(owner, "__module__", "")).startswith(_OWNERS):
+    if not str(getattr(owner, "__module__", "")).startswith(OWNERS):
         return ""
     return str(getattr(owner, "__qualname__", ""))
 

@@ -103,6 +103,11 @@ def bind(program: Program, vocabulary: Vocabulary, limits: Limits) -> Automaton:
     return Automaton(program, arrays, (cost, label_cost, room), vocabulary, lookup, tokens)
 
 
+def restored(program: Program, plan: Plan, vocabulary: Vocabulary, min_tokens: int) -> Automaton:
+    """What `bind` returned once for the same program and vocabulary."""
+    return Automaton(program, program.arrays, plan, vocabulary, _lookup(vocabulary), min_tokens)
+
+
 def _occurs(program: Program, byte: int) -> bool:
     """Whether the schema's structure, numbers or labels contain `byte`."""
     states = program.states

@@ -29,7 +29,7 @@ def limited_parts(program: Program) -> tuple[LimitedPart, ...]:
     """The frames of a program that have a token limit."""
     each = zip(program.frames, program.bases, strict=True)
     return tuple(
-        LimitedPart(base, base + len(frame.states), frame.max_tokens)
+        LimitedPart(base, base + frame.n_states, frame.max_tokens)
         for frame, base in each
         if frame.max_tokens is not None
     )
@@ -44,6 +44,7 @@ class PartSession(Session):
     """
 
     __slots__ = ("_entered", "_parts")
+    _narrows = True
 
     def __init__(
         self,

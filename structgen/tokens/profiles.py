@@ -18,12 +18,15 @@ import numpy.typing as npt
 
 from structgen.automata.frames import NO_LIMIT, IntArray
 from structgen.errors import LimitError
-from structgen.tokens import walks
+from structgen.tokens import stored_masks, walks
 from structgen.tokens.automaton import Automaton
 from structgen.tokens.walks import MAX_UNITS
 
 Key: TypeAlias = tuple[str, int]
 """(digest of the frame, state within it)"""
+
+RowKey: TypeAlias = tuple[Key, int, int, int]
+"""(profile, room, need, most)"""
 
 Row: TypeAlias = tuple[IntArray, int]
 """(packed mask, the most tokens needed after any of its tokens)"""
@@ -33,25 +36,33 @@ ENTRY_BYTES = 512
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Profile:
-    """One state of a wide frame, walked over the whole vocabulary; T tokens, E exits."""
+class Inside:
+    """The T tokens that stay inside of a frame."""
 
-    key: Key
     tokens: IntArray
-    """int32[T]: tokens that stay inside."""
+    """int32[T]."""
     codes: npt.NDArray[np.int64]
     """int64[T]: `state within the frame << 16 | units`."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Profile:
+    """One state of a wide frame, walked over the whole vocabulary; E exits."""
+
+    key: Key
     exits: IntArray
     """int32[E]: trie nodes at which the frame returns."""
     exit_units: IntArray
     """int32[E]: units taken up to there."""
     longest: int
     """The most units of any token or exit."""
+    inside: Inside | None
+    """None where it comes from the disk, until a mask is wanted that is not stored."""
 
     def memory_bytes(self) -> int:
         """Bytes of the arrays."""
-        arrays = (self.tokens, self.codes, self.exits, self.exit_units)
-        return sum(array.nbytes for array in arrays)
+        inside = () if self.inside is None else (self.inside.tokens, self.inside.codes)
+        return sum(array.nbytes for array in (self.exits, self.exit_units, *inside))
 
     def exits_within(self, need: int, room: int) -> IntArray:
         """Exits that are open while `need` units must and `room` units may still come."""
@@ -67,15 +78,21 @@ class ProfileCache:
     goes first and is found again when it is asked for. Only the newest ones may exceed the bound.
     """
 
-    def __init__(self, capacity_bytes: int = 64 * 2**20) -> None:
+    def __init__(self, capacity_bytes: int = 64 * 2**20, *, on_disk: bool = False) -> None:
         self.capacity_bytes = capacity_bytes
-        self.n_walks = self.n_evictions = 0
-        """Profiles that were walked; profiles and masks that were dropped."""
+        self.on_disk = on_disk
+        """Whether what is found is also kept in the disk cache."""
+        self.n_hits = self.n_misses = 0
+        """Profiles that were asked for and in memory, and that were not."""
+        self.n_walks = self.n_loads = self.n_evictions = 0
+        """Profiles that were walked; that came from the disk; profiles and masks dropped."""
         self._profiles: OrderedDict[Key, Profile] = OrderedDict()
-        self._rows: OrderedDict[tuple[Key, int, int, int], Row] = OrderedDict()
-        """Masks by (profile, room, need, most)."""
+        self._rows: OrderedDict[RowKey, Row] = OrderedDict()
         self._used = self._row_bytes = 0
         self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._profiles)
 
     def memory_bytes(self) -> int:
         """Bytes of all profiles and masks."""
@@ -96,9 +113,10 @@ class ProfileCache:
         with self._lock:
             profile = self._profiles.get(key)
             if profile is None:
-                profile = self._profiles[key] = _walk(automaton, key, state, state - local)
-                self.n_walks += 1
-                self._add(profile.memory_bytes())
+                self.n_misses += 1
+                profile = self._loaded(automaton, key) or self._walked(automaton, key, state)
+            else:
+                self.n_hits += 1
             self._profiles.move_to_end(key)
             return profile
 
@@ -116,11 +134,48 @@ class ProfileCache:
         with self._lock:
             found = self._rows.get(key)
             if found is None:
-                found = self._rows[key] = _fill(automaton, profile, base, need, room, most)
-                self._row_bytes += found[0].nbytes + ENTRY_BYTES
-                self._add(found[0].nbytes)
+                inside = self._inside(automaton, profile, base)
+                found = _fill(automaton, inside, base, need, room, most)
+                if self.on_disk and key == _widest(profile):
+                    stored_masks.save(automaton.vocabulary, profile, found)
+                self._keep_row(key, found)
             self._rows.move_to_end(key)
             return found
+
+    def _walked(self, automaton: Automaton, key: Key, state: int) -> Profile:
+        profile = self._profiles[key] = _walk(automaton, key, state, state - key[1])
+        self.n_walks += 1
+        self._add(profile.memory_bytes())
+        return profile
+
+    def _loaded(self, automaton: Automaton, key: Key) -> Profile | None:
+        """A profile and its widest mask from the disk."""
+        found = stored_masks.load(automaton.vocabulary, key) if self.on_disk else None
+        if found is None:
+            return None
+        exits, units, longest, row = found
+        profile = self._profiles[key] = Profile(key, exits, units, longest, None)
+        self.n_loads += 1
+        self._add(profile.memory_bytes())
+        self._keep_row(_widest(profile), row)
+        return profile
+
+    def _inside(self, automaton: Automaton, profile: Profile, base: int) -> Inside:
+        """The tokens of a profile, for which one that comes from the disk is walked now."""
+        known = self._profiles.get(profile.key) or profile
+        if known.inside is None:
+            if self._profiles.pop(known.key, None) is not None:
+                self._used -= known.memory_bytes() + ENTRY_BYTES
+            known = self._walked(automaton, known.key, base + known.key[1])
+        assert known.inside is not None
+        return known.inside
+
+    def _keep_row(self, key: RowKey, row: Row) -> None:
+        if key in self._rows:
+            return
+        self._rows[key] = row
+        self._row_bytes += row[0].nbytes + ENTRY_BYTES
+        self._add(row[0].nbytes)
 
     def _add(self, size: int) -> None:
         """Count a new entry, and drop old ones while there are too many bytes.
@@ -164,21 +219,23 @@ def _walk(automaton: Automaton, key: Key, state: int, base: int) -> Profile:
     )
     return Profile(
         key,
-        tokens[:n_tokens].copy(),
-        codes[:n_tokens].copy(),
         np.ascontiguousarray(exits[:n_exits, 0]),
         np.ascontiguousarray(exits[:n_exits, 1]),
         units,
+        Inside(tokens[:n_tokens].copy(), codes[:n_tokens].copy()),
     )
 
 
-def _fill(
-    automaton: Automaton, profile: Profile, base: int, need: int, room: int, most: int
-) -> Row:
+def _widest(profile: Profile) -> RowKey:
+    """The mask without any bound, which is the one that is stored."""
+    return profile.key, profile.longest, 0, -1
+
+
+def _fill(automaton: Automaton, inside: Inside, base: int, need: int, room: int, most: int) -> Row:
     row = np.zeros(automaton.vocabulary.n_words, np.int32)
     worst = walks.fill_from_profile(
         automaton.arrays, automaton.plan, most, automaton.lookup.same_bytes,
-        profile.tokens, profile.codes, base, need, min(room, NO_LIMIT), row,
+        inside.tokens, inside.codes, base, need, min(room, NO_LIMIT), row,
     )  # fmt: skip
     row.setflags(write=False)
     return row, int(worst)

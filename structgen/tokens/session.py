@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import Self, SupportsIndex, cast
-
-import numpy as np
+from typing import ClassVar, Self, SupportsIndex, cast
 
 from structgen.automata.frames import IntArray
 from structgen.errors import BudgetError, IllegalTokenError, OptionError
 from structgen.tokens.forced import forced_tokens
-from structgen.tokens.states import State
+from structgen.tokens.mask_rows import MaskRow, fill
+from structgen.tokens.states import UNKNOWN, State
 from structgen.tokens.tables import TableSource
 from structgen.tokens.vocabulary import Vocabulary
+
+ENDLESS = 2**62
+"""Tokens that are left without a budget."""
 
 
 class Session:
@@ -31,7 +33,7 @@ class Session:
 
     __slots__ = (
         "_ended",
-        "_limited",
+        "_left",
         "_max_tokens",
         "_source",
         "_state",
@@ -39,6 +41,8 @@ class Session:
         "_trail",
         "_vocabulary",
     )
+    _narrows: ClassVar[bool] = False
+    """Whether a step may drop some of a state's readings, so that more is needed than before."""
 
     def __init__(self, source: TableSource, vocabulary: Vocabulary, max_tokens: int | None) -> None:
         self._source = source
@@ -48,8 +52,9 @@ class Session:
         self._taken: list[int] = []
         self._state = source.current().start
         self._ended = False
-        # The last mask that the budget narrowed: `allows` and `advance` ask for it again.
-        self._limited: tuple[State, int, IntArray] | None = None
+        # Tokens that may still be needed after the next one; -1 once the value has ended, so that
+        # one comparison with `State.worst` tells whether a state's own mask and successors hold.
+        self._left = ENDLESS if max_tokens is None else max_tokens - 1
 
     @property
     def accepting(self) -> bool:
@@ -88,34 +93,45 @@ class Session:
 
     def mask(self) -> IntArray:
         """int32[n_words], read-only: bit `t & 31` of word `t >> 5` is 1 where token t is legal."""
+        return self.mask_row().dense()
+
+    def mask_row(self) -> MaskRow:
+        """The mask as it is kept: the same object wherever the same state allows the same."""
         state = self._state
+        if self._left >= state.worst and state.row is not None:
+            return state.row
         if self._ended:
-            return np.zeros(self._vocabulary.n_words, np.int32)
-        mask = state.mask
-        if mask is None:
-            mask = state.table.mask(state)
-        if self._max_tokens is None:
-            return mask
-        left = self._max_tokens - len(self._trail) - 1
-        if left >= state.worst:
-            return mask
-        if self._limited is None or self._limited[0] is not state or self._limited[1] != left:
-            self._limited = (state, left, state.table.limited_mask(state, left))
-        return self._limited[2]
+            return self._source.nothing
+        row = state.row
+        if row is None:
+            row = state.table.row(state)
+        if self._left >= state.worst:
+            return row
+        return state.limited.get(self._left) or state.table.limited_row(state, self._left)
 
     def fill_mask(self, row: IntArray) -> None:
         """Write the mask to `row`, int32[n_words] (32 tokens a word), on the caller's memory."""
-        mask = self.mask()
+        state = self._state
+        found = state.row if self._left >= state.worst else None
+        if found is None:
+            found = self.mask_row()
+        try:
+            if fill(row, found.base, found.extra, found.n_words):
+                return
+        except TypeError:  # not a contiguous row of int32
+            pass
+        mask = found.dense()
         if row.shape != mask.shape or row.dtype != mask.dtype:
             raise _wrong_rows(row, mask.shape)
         row[:] = mask
 
     def allows(self, token_id: int) -> bool:
         """Whether `advance(token_id)` would succeed."""
-        token_id = _token_id(token_id)
-        if not 0 <= token_id < self._vocabulary.width:
-            return False
-        return bool(int(self.mask()[token_id >> 5]) >> (token_id & 31) & 1)
+        if type(token_id) is not int:
+            token_id = _token_id(token_id)
+        if self._left >= self._state.worst and token_id in self._state.next:
+            return True
+        return 0 <= token_id < self._vocabulary.width and self.mask_row().allows(token_id)
 
     def advance(self, token_id: int) -> None:
         """Take a token.
@@ -125,18 +141,25 @@ class Session:
         """
         if type(token_id) is not int:
             token_id = _token_id(token_id)
-        if self._max_tokens is not None and not self.allows(token_id):
-            raise self._illegal(token_id)
-        after = None if self._ended else self._state.next.get(token_id)
+        state = self._state
+        after = state.next.get(token_id) if self._left >= state.worst else None
         if after is None:
             after = self._find(token_id)
             if after is None:
                 return
-        self._trail.append(self._state)
+        self._trail.append(state)
         self._taken.append(token_id)
         self._state = after
+        self._left -= 1
 
     def _find(self, token_id: int) -> State | None:
+        """The state after a token, by the long way; None for the end token."""
+        if self._max_tokens is not None and not self.allows(token_id):
+            raise self._illegal(token_id)
+        after = None if self._ended else self._state.next.get(token_id)
+        return after or self._find_new(token_id)
+
+    def _find_new(self, token_id: int) -> State | None:
         """The state after a token that this state has not seen yet; None for the end token."""
         if self._ended:
             raise self._illegal(token_id)
@@ -144,6 +167,7 @@ class Session:
             if not self._state.accepting:
                 raise self._illegal(token_id)
             self._ended = True
+            self._left = -1
             return None
         data = self._vocabulary.bytes_of(token_id)
         table = self._source.current()
@@ -190,15 +214,23 @@ class Session:
         if n_tokens:
             self._state = self._trail[-n_tokens]
             del self._trail[-n_tokens:], self._taken[-n_tokens:]
+        if not self._ended:
+            limit = self._max_tokens
+            self._left = ENDLESS if limit is None else limit - len(self._trail) - 1
 
     def forced(self) -> list[int]:
         """Token ids that are certain to come next, often none; taking them is up to the caller."""
         if self._ended or self.exhausted:
             return []
-        tokens = self._state.forced
+        state = self._state
+        tokens = state.forced
         if tokens is None:
-            tokens = self._state.forced = forced_tokens(self._state.table, self._state)
+            tokens = state.forced = forced_tokens(state.table, state)
         if self._max_tokens is None:
+            return list(tokens)
+        if state.forced_worst == UNKNOWN:
+            state.forced_worst = _most_needed(state, tokens)
+        if self._left >= state.forced_worst and not self._narrows:
             return list(tokens)
         # A tight budget may leave room only for a shorter spelling than the tokenizer's own.
         twin = self.fork()
@@ -217,6 +249,20 @@ def fill_masks(sessions: Sequence[Session], out: IntArray) -> None:
         raise OptionError(f"got {len(sessions)} sessions and {len(out)} rows; match them")
     for row, session in zip(out, sessions, strict=True):
         session.fill_mask(row)
+
+
+def _most_needed(state: State, token_ids: Sequence[int]) -> int:
+    """With so many tokens left behind the first of a run, each of its tokens is affordable."""
+    most = 0
+    for position, token_id in enumerate(token_ids):
+        table = state.table
+        table.row(state)
+        most = max(most, position + state.worst)
+        data = table.automaton.vocabulary.bytes_of(token_id) or b""
+        after = state.next.get(token_id) or table.advance(state, token_id, data)
+        assert after is not None, "forced tokens are legal"
+        state = after
+    return most
 
 
 def _index(value: object, what: str) -> int:

@@ -9,45 +9,41 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from structgen.automata import kernels
-from structgen.automata.frames import LOOP, NO_LIMIT, IntArray
+from structgen.automata.frames import CHAIN, FLAGS, LABEL, LOOP, NO_LIMIT, ROW, IntArray
 from structgen.automata.kernels import (
     A_A,
     A_B,
     A_PARENT,
     A_SCOPES,
     A_STATE,
-    A_TOKENS,
     BOTTOM,
     EITHER,
     END_OF_VALUE,
     NO_SCOPES,
     T_STACK,
 )
-from structgen.automata.program import FINAL_STATE, RETURN_STATE, ROOT_STATE
+from structgen.automata.program import FINAL_STATE, ROOT_STATE, Program
 from structgen.errors import LimitError
 from structgen.options import Limits
-from structgen.tokens import scope_kernels, walks
+from structgen.tokens import scope_kernels
 from structgen.tokens.automaton import Automaton
 from structgen.tokens.exclusion import Exclusion
+from structgen.tokens.mask_rows import NONE, ROW_BYTES, MaskRow
+from structgen.tokens.masks import MaskMaker, Thread
 from structgen.tokens.points import NoSpace, Point
 from structgen.tokens.profiles import ProfileCache
 from structgen.tokens.scopes import Scopes
-from structgen.tokens.trie import END
-
-Thread: TypeAlias = tuple[int, int, int, int]
-"""(state, a, b, stack), as in the kernels."""
-
-Bytes: TypeAlias = npt.NDArray[np.uint8]
 
 FINAL: Thread = (FINAL_STATE, 0, 0, END_OF_VALUE)
-FROM_ROOT = np.zeros(1, np.int32)
-"""Roots of a walk from the trie's root."""
+UNKNOWN = 2**61
+"""In place of the most tokens needed after any that a state allows: its mask was not asked for."""
+NEVER, ALWAYS, LABELS = range(3)
+MOST_LIMITS = 64
+"""Budgets that one computed mask is remembered for at most."""
 
 STATE_BYTES, EDGE_BYTES, PART_BYTES = 512, 64, 64
 """Rough sizes of a state without its mask and of a remembered step, for the capacity."""
@@ -66,12 +62,16 @@ class State:
     """The value must end here."""
     next: dict[int, State] = field(default_factory=dict[int, "State"])
     """Successors by token id, as far as they were asked for."""
-    mask: IntArray | None = None
-    """int32[n_words], read-only, without regard to any budget; None until asked for."""
-    worst: int = 0
+    row: MaskRow | None = None
+    """The mask without regard to any budget; None until asked for."""
+    worst: int = UNKNOWN
     """With a mask: the most tokens still needed after any token it allows."""
+    limited: dict[int, MaskRow] = field(default_factory=dict[int, MaskRow])
+    """Masks under a budget, by the most tokens that may be needed after the next one."""
     forced: tuple[int, ...] | None = None
     """Tokens that are certain to come next; None until asked for."""
+    forced_worst: int = UNKNOWN
+    """With this many tokens left behind the first of `forced`, a budget affords all of them."""
     scopes: Scopes = ()
     """What was written in open arrays and objects whose parts must differ."""
 
@@ -81,12 +81,10 @@ class StateTable:
 
     def __init__(self, automaton: Automaton, profiles: ProfileCache, limits: Limits) -> None:
         self.automaton = automaton
-        self._profiles = profiles
         self._limits = limits
         self._lock = threading.RLock()
         longest = automaton.vocabulary.max_token_bytes
         self._room_cap = longest + 1
-        self._levels = np.zeros((longest + 2, 2), np.int32)
         self.threads = np.zeros((4 * longest + 256, 4), np.int32)
         self.arena = np.zeros((4 * longest + 1024, 7), np.int32)
         self.arena[:2, A_SCOPES] = NO_SCOPES
@@ -94,9 +92,12 @@ class StateTable:
         self._stacks: dict[Thread, int] = {}
         self._canonical: list[int] = [END_OF_VALUE, BOTTOM]
         self._states: dict[tuple[tuple[Thread, ...], Scopes], State] = {}
-        self._masks: dict[tuple[Thread, ...], tuple[IntArray, int]] = {}
+        self._masks: dict[tuple[Thread, ...], tuple[MaskRow, int]] = {}
+        self._bases: dict[int, object] = {id(NONE): NONE}
         self.bytes_used = 0
+        self._masked = MaskMaker(automaton, profiles, self)
         self._exclusion = Exclusion(automaton, self) if automaton.program.has_scopes else None
+        self._readers = _readers(automaton.program)
         self.start = self._start()
 
     def memory_bytes(self) -> int:
@@ -106,13 +107,29 @@ class StateTable:
     def advance(self, state: State, token_id: int, data: bytes) -> State | None:
         """The state after `data`, the bytes of `token_id`; None if they are not legal."""
         with self._lock:
-            point = self._run(state, data)
-            if point.low == point.high:
+            low, high, used, scopes = self._run(state, data)
+            if low == high:
                 return None
-            after = self._intern_result(point.low, point.high, point.used, point.scopes)
+            after = self._intern_result(low, high, used, scopes)
             state.next[token_id] = after
             self.bytes_used += EDGE_BYTES
             return after
+
+    def release(self, *, for_good: bool = False) -> None:
+        """Forget all states, so that their circles of references do not keep them in memory.
+
+        Sessions that are in one of them still can go on, unless it is `for_good`.
+        """
+        with self._lock:
+            states = list(self._states.values())
+            self._states.clear()
+            self._masks.clear()
+            for state in states:
+                state.next.clear()
+                state.limited.clear()
+            if for_good:
+                del self.start, self._masked
+                self._exclusion = None
 
     def adopt(self, state: State) -> State:
         """The same state in this table, for a session that comes from an older one."""
@@ -128,7 +145,7 @@ class StateTable:
         with self._lock:
             scopes = state.scopes
             if scopes:
-                n_threads = self._load(threads)
+                n_threads = self.load(threads)
                 depth = scope_kernels.deepest_path(
                     self.automaton.arrays, self.arena, self.threads, 0, n_threads
                 )
@@ -137,41 +154,68 @@ class StateTable:
 
     def mask(self, state: State) -> IntArray:
         """int32[n_words], read-only: the tokens that `state` allows, the end token included."""
-        if state.mask is None:
+        return self.row(state).dense()
+
+    def row(self, state: State) -> MaskRow:
+        """The tokens that `state` allows, the end token included."""
+        if state.row is None:
             with self._lock:
                 key = self._canonical_threads(state)
                 found = self._masks.get(key)
                 if found is None:
-                    found = self._masks[key] = self._compute_mask(key, state.accepting, -1)
-                    self.bytes_used += found[0].nbytes
-                found = self._restricted(state, found, -1)
-                # In this order: other threads read `worst` as soon as there is a mask.
-                state.worst = found[1]
-                state.mask = found[0]
-        return state.mask
+                    found = self._masks[key] = self._masked.compute(key, state.accepting, -1)
+                    self._count_row(found[0])
+                row, worst = self._restricted(state, found, -1)
+                # In this order: other threads read the mask as soon as `worst` is known.
+                state.row = row
+                state.worst = worst
+        return state.row
 
-    def limited_mask(self, state: State, most: int) -> IntArray:
-        """Like `mask`, but only tokens after which at most `most` more suffice.
+    def limited_row(self, state: State, most: int) -> MaskRow:
+        """Like `row`, but only tokens after which at most `most` more suffice.
 
         A negative `most` allows no further token, only the end.
         """
-        if most < 0:
-            mask = np.zeros(self.automaton.vocabulary.n_words, np.int32)
-            self._add_end(mask, state.accepting)
-            return mask
-        mask = self.mask(state)
-        if state.worst <= most:
-            return mask
+        most = max(most, -1)
+        row = state.limited.get(most)
+        if row is not None:
+            return row
+        if most >= 0:
+            row = self.row(state)
+            if state.worst <= most:
+                return row
         with self._lock:
-            key = self._canonical_threads(state)
-            found = self._compute_mask(key, state.accepting, most)
-            return self._restricted(state, found, most)[0]
+            if most < 0:
+                row, worst = self._masked.end(state.accepting), -1
+            else:
+                key = self._canonical_threads(state)
+                found = self._masked.compute(key, state.accepting, most)
+                row, worst = self._restricted(state, found, most)
+            self._remember(state, row, max(min(worst, most), most - MOST_LIMITS), most)
+        return row
+
+    def _remember(self, state: State, row: MaskRow, least: int, most: int) -> None:
+        """Keep a mask for the budgets that it is right for, while there is space."""
+        if self.bytes_used > self._limits.cache_bytes:
+            return
+        self._count_row(row)
+        for budget in range(least, most + 1):
+            state.limited[budget] = row
+        self.bytes_used += EDGE_BYTES * (most + 1 - least)
+
+    def _count_row(self, row: MaskRow) -> None:
+        """Add the size of a mask; what many masks share counts once."""
+        self.bytes_used += ROW_BYTES + row.extra.nbytes
+        memory = row.base if row.base.base is None else row.base.base
+        if id(memory) not in self._bases:
+            self._bases[id(memory)] = memory
+            self.bytes_used += row.base.nbytes
 
     def tokens_to_finish(self, state: State) -> int:
         """Tokens that suffice to finish the value."""
         with self._lock:
             while True:
-                n_threads = self._load(state.threads)
+                n_threads = self.load(state.threads)
                 try:
                     if self._exclusion is not None and state.scopes:
                         point = Point(0, n_threads, self.used, state.scopes)
@@ -186,31 +230,31 @@ class StateTable:
                     self.grow()
 
     def _restricted(
-        self, state: State, found: tuple[IntArray, int], most: int
-    ) -> tuple[IntArray, int]:
+        self, state: State, found: tuple[MaskRow, int], most: int
+    ) -> tuple[MaskRow, int]:
         """A mask and its worst without what would repeat a part of an array or object."""
         if self._exclusion is None:
             return found
         plain, worst = found
         while True:
-            n_threads = self._load(state.threads)
-            mask = plain.copy()
+            n_threads = self.load(state.threads)
+            mask = plain.dense().copy()
             point = Point(0, n_threads, self.used, state.scopes)
             try:
                 along = self._exclusion.restrict(point, mask, most)
             except NoSpace:
                 self.grow()
                 continue
-            self.bytes_used += mask.nbytes
-            mask.setflags(write=False)
-            return mask, max(worst, along)
+            row = MaskRow(mask, NONE, plain.n_words)
+            self._count_row(row)
+            return row, max(worst, along)
 
     def forced_bytes(self, state: State, most: int) -> bytes:
         """Bytes that must come next, at most `most`."""
         out = np.empty(most, np.uint8)
         with self._lock:
             while True:
-                n_threads = self._load(state.threads)
+                n_threads = self.load(state.threads)
                 count = kernels.forced_bytes(
                     self.automaton.arrays, self.automaton.plan, self.arena, self.used,
                     self.threads, n_threads, out,
@@ -231,27 +275,36 @@ class StateTable:
                 return self._intern_result(0, high, used, ())
             self.grow()
 
-    def _run(self, state: State, data: bytes) -> Point:
-        """The place behind `data`; without threads if that is not legal."""
+    def _run(self, state: State, data: bytes) -> tuple[int, int, int, Scopes]:
+        """Where threads[low:high] stand behind `data`, the arena's end, and the scopes.
+
+        low == high where `data` is not legal.
+        """
+        automaton = self.automaton
         text = np.frombuffer(bytearray(data), np.uint8)
         while True:
-            n_threads = self._load(state.threads)
+            n_threads = self.load(state.threads)
             if self._exclusion is None:
                 low, high, used = kernels.read_bytes(
-                    self.automaton.arrays, self.automaton.plan, self.arena, self.used,
-                    self.threads, n_threads, text,
+                    automaton.arrays, automaton.plan, self.arena, self.used, self.threads,
+                    n_threads, text,
                 )  # fmt: skip
                 if high != kernels.FULL:
-                    return Point(low, high, used, ())
+                    return low, high, used, ()
             else:
                 try:
                     start = Point(0, n_threads, self.used, state.scopes)
-                    return self._exclusion.run(start, data) or Point(0, 0, self.used, ())
+                    at = self._exclusion.run(start, data) or Point(0, 0, self.used, ())
+                    return at.low, at.high, at.used, at.scopes
                 except NoSpace:
                     pass
             self.grow()
 
-    def _load(self, threads: tuple[Thread, ...]) -> int:
+    def load(self, threads: tuple[Thread, ...]) -> int:
+        """Write threads to the front of the scratch threads; how many they are."""
+        if len(threads) == 1:
+            self.threads[0] = threads[0]
+            return 1
         while len(threads) > len(self.threads):
             self.grow()
         if threads:
@@ -269,99 +322,10 @@ class StateTable:
         self.threads = np.concatenate([self.threads, np.zeros_like(self.threads)])
         self.arena = np.concatenate([self.arena, np.zeros_like(self.arena)])
 
-    def _compute_mask(
-        self, threads: tuple[Thread, ...], accepting: bool, most: int
-    ) -> tuple[IntArray, int]:
-        vocabulary = self.automaton.vocabulary
-        mask = np.zeros(vocabulary.n_words, np.int32)
-        narrow = tuple(thread for thread in threads if not self.automaton.is_wide(thread[0]))
-        worst = self._walk(narrow, FROM_ROOT, mask, most) if narrow else 0
-        for thread in threads:
-            if self.automaton.is_wide(thread[0]):
-                worst = max(worst, self._add_wide(thread, mask, most))
-        self._add_end(mask, accepting)
-        mask.setflags(write=False)
-        return mask, worst
-
-    def _add_end(self, mask: IntArray, accepting: bool) -> None:
-        for token_id in self.automaton.vocabulary.eos_token_ids if accepting else ():
-            mask[token_id >> 5] |= np.uint32(1 << (token_id & 31)).view(np.int32)
-
-    def _add_wide(self, thread: Thread, mask: IntArray, most: int) -> int:
-        """Inner mask of a wide frame, then a walk from its exits in the return state."""
-        state, need, room, stack = thread
-        frame, local = self.automaton.program.frame_of(state)
-        like = local if frame.like is None else int(frame.like[local])
-        base = state - local
-        profile = self._profiles.get(self.automaton, base + like)
-        behind = int(self.arena[stack, A_TOKENS])
-        if behind >= kernels.UNREACHABLE:
-            return 0  # what must follow cannot be written
-        row, worst = self._profiles.row(self.automaton, profile, base, need, room, -1)
-        if 0 <= most < worst + behind:
-            within = max(most - behind, 0)
-            row, worst = self._profiles.row(self.automaton, profile, base, need, room, within)
-        exits = profile.exits_within(need, room)
-        worst += behind
-        if like != local:
-            bytes_ = self.automaton.unlike(state, base + like)
-            row, exits = self._without(bytes_, row, exits)
-            worst = max(worst, self._add_unlike(thread, bytes_, mask, most))
-        if most < 0 or most > behind:
-            np.bitwise_or(mask, row, out=mask)
-        if not len(exits):
-            return worst
-        after = (RETURN_STATE, 0, 0, stack)
-        return max(worst, self._walk((after,), exits, mask, most, closed=False))
-
-    def _without(self, bytes_: Bytes, row: IntArray, exits: IntArray) -> tuple[IntArray, IntArray]:
-        """A mask and trie nodes without what begins with one of `bytes_`."""
-        lookup = self.automaton.lookup
-        row = row.copy()
-        ends = np.arange(1, len(bytes_) + 1, dtype=np.int32)
-        scope_kernels.forbid_prefixes(lookup.trie, lookup.same_bytes, bytes_, ends, row)
-        for node in lookup.first[bytes_].tolist():
-            if node >= 0:
-                exits = exits[(exits < node) | (exits >= lookup.trie[node, END])]
-        return row, exits
-
-    def _add_unlike(self, thread: Thread, bytes_: Bytes, mask: IntArray, most: int) -> int:
-        """The tokens that begin with one of `bytes_`, by which a wide state leads elsewhere."""
-        state, need, room, stack = thread
-        worst = 0
-        for byte in bytes_.tolist():
-            root = self.automaton.lookup.first[byte : byte + 1]
-            after, a, b = self.automaton.step(state, need, room, byte)
-            if after >= 0 and root[0] >= 0:
-                worst = max(worst, self._walk(((after, a, b, stack),), root, mask, most))
-        return worst
-
-    def _walk(
-        self,
-        threads: tuple[Thread, ...],
-        roots: IntArray,
-        mask: IntArray,
-        most: int,
-        *,
-        closed: bool = True,
-    ) -> int:
-        lookup = self.automaton.lookup
-        while True:
-            n_threads = self._load(threads)
-            status, worst = walks.walk(
-                self.automaton.arrays, self.automaton.plan, most, lookup.trie, lookup.same_bytes,
-                roots, self.arena, self.used, self.threads, n_threads, closed, self._levels,
-                mask,
-            )  # fmt: skip
-            if status != kernels.FULL:
-                return int(worst)
-            self.grow()
-
     def _canonical_threads(self, state: State) -> tuple[Thread, ...]:
         """The state's threads with their room cut to what one token can use up."""
-        return tuple(
-            sorted({(s, a, self._cut(s, b), self._canonical[k]) for s, a, b, k in state.threads})
-        )
+        threads = [(s, a, self._cut(s, b), self._canonical[k]) for s, a, b, k in state.threads]
+        return tuple(threads if len(threads) == 1 else sorted(set(threads)))
 
     def _cut(self, state: int, room: int) -> int:
         if room == NO_LIMIT or self.automaton.program.states[state, LOOP] < 0:
@@ -370,14 +334,17 @@ class StateTable:
 
     def _intern_result(self, low: int, high: int, used: int, scopes: Scopes) -> State:
         """The state of the scratch threads [low, high), whose new stacks become permanent."""
-        places = self._place(self.threads[low:high, T_STACK].tolist(), used)
-        can_read = self.automaton.program.can_read
-        threads: set[Thread] = set()
         rows: list[Thread] = self.threads[low:high].tolist()
-        for s, a, b, stack in rows:
-            if s == FINAL_STATE or can_read(s, a, b):
-                threads.add((s, a, b, places.get(stack, stack)))
-        return self._intern(tuple(sorted(threads)), scopes)
+        threads = [(s, a, b, stack) for s, a, b, stack in rows if self._reads(s, a, b)]
+        if used > self.used:
+            places = self._place([row[T_STACK] for row in rows], used)
+            threads = [(s, a, b, places.get(stack, stack)) for s, a, b, stack in threads]
+        return self._intern(tuple(threads if len(threads) == 1 else sorted(set(threads))), scopes)
+
+    def _reads(self, state: int, a: int, b: int) -> bool:
+        """Whether a thread can read a byte, or is at the end of the value."""
+        how = self._readers[state]
+        return how == ALWAYS or (how == LABELS and self.automaton.program.can_read(state, a, b))
 
     def _place(self, stacks: list[int], used: int) -> dict[int, int]:
         """Permanent rows for the stacks that a kernel has just pushed, in rows up to `used`."""
@@ -410,7 +377,8 @@ class StateTable:
             state = State(threads, self, accepting, complete, scopes=scopes)
             self._states[(threads, scopes)] = state
             self.bytes_used += STATE_BYTES
-            self.bytes_used += PART_BYTES * sum(len(scope.written.texts) for scope in scopes)
+            if scopes:
+                self.bytes_used += PART_BYTES * sum(len(scope.written.texts) for scope in scopes)
         return state
 
     def _either(self, one: int, other: int, rest: list[int]) -> int:
@@ -455,6 +423,14 @@ class StateTable:
         for stack in sorted(needed):
             places[stack] = self._move(other.arena[stack].tolist(), places)
         return places
+
+
+def _readers(program: Program) -> bytes:
+    """For each state whether it has byte edges: NEVER, ALWAYS, or LABELS if that depends."""
+    states = program.states
+    reads = (states[:, CHAIN] >= 0) | (states[:, ROW] >= 0)
+    reads[FINAL_STATE] = True
+    return np.where(states[:, FLAGS] & LABEL, LABELS, reads).astype(np.uint8).tobytes()
 
 
 def _below(row: list[int]) -> tuple[int, ...]:

@@ -6,7 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from structgen.runtime.masking import apply_masks, n_words, unpack
+from structgen.runtime.masking import Masker, apply_masks, n_words, unpack
 from tests.runtime.fakes import pack
 
 NEVER = float("-inf")
@@ -25,25 +25,75 @@ def packed_rows(bits: np.ndarray, junk: bool) -> np.ndarray:
     """Packed masks; with `junk` the unused bits of the last word are ones."""
     unused = -bits.shape[1] % 32
     padded = np.pad(bits, ((0, 0), (0, unused)), constant_values=junk)
-    return np.stack([pack(row) for row in padded]).reshape(len(bits), -1)
+    return np.array([pack(row) for row in padded], np.int32).reshape(
+        len(bits), n_words(bits.shape[1])
+    )
+
+
+def layouts(logits: torch.Tensor, layout: str) -> torch.Tensor:
+    """The same logits, laid out otherwise in memory."""
+    n_rows, width = logits.shape
+    if layout == "slice of rows":
+        whole = logits.new_zeros((n_rows, 3, width + 5))
+        view = whole[:, 1, 2 : 2 + width]
+    elif layout == "columns first":
+        view = logits.new_zeros((width, n_rows)).T
+    elif layout == "every other":
+        view = logits.new_zeros((n_rows, 2 * width))[:, ::2]
+    else:
+        return logits
+    view.copy_(logits)
+    return view
 
 
 @given(
-    n_rows=st.integers(1, 3),
-    width=st.sampled_from([1, 31, 32, 33, 63, 64, 65, 100, 200]),
-    density=st.sampled_from([0.0, 0.1, 0.5, 0.9, 1.0]),
+    n_rows=st.integers(0, 3),
+    width=st.sampled_from([0, 1, 31, 32, 33, 63, 64, 65, 100, 200, 600]),
+    density=st.sampled_from([0.0, 0.1, 0.5, 0.9, 0.99, 1.0]),
     seed=st.integers(0, 1000),
     junk=st.booleans(),
     dtype=st.sampled_from([torch.float32, torch.float64, torch.bfloat16, torch.float16]),
+    layout=st.sampled_from(["plain", "slice of rows", "columns first", "every other"]),
 )
-def test_masks_agree_with_a_loop_over_bits(n_rows, width, density, seed, junk, dtype):
+def test_masks_agree_with_a_loop_over_bits(n_rows, width, density, seed, junk, dtype, layout):
     random = np.random.default_rng(seed)
     bits = random.random((n_rows, width)) < density
-    logits = torch.from_numpy(random.standard_normal((n_rows, width))).to(dtype)
+    # Whole words of ones and zeros beside mixed ones, for the paths that skip and overwrite.
+    for start in range(0, width, 32):
+        if random.random() < 0.5:
+            bits[:, start : start + 32] = random.random() < 0.5
+    values = torch.from_numpy(random.standard_normal((n_rows, width))).to(dtype)
+    values[values > 1.5] = float("nan")
+    values[values < -1.5] = float("inf")
+    logits = layouts(values, layout)
     expected = apply_slowly(logits, bits)
-    apply_masks(logits, packed_rows(bits, junk))
-    assert torch.equal(logits, expected)
-    assert np.array_equal(unpack(torch.from_numpy(packed_rows(bits, junk)), width).numpy(), bits)
+    packed = packed_rows(bits, junk)
+    empty = apply_masks(logits, packed)
+    assert torch.equal(logits.isnan(), expected.isnan())
+    assert torch.equal(logits.nan_to_num(7), expected.nan_to_num(7))
+    assert empty.tolist() == [not row.any() for row in bits]
+    if width:
+        assert np.array_equal(unpack(torch.from_numpy(packed), width).numpy(), bits)
+
+
+def test_what_surrounds_the_logits_is_not_touched():
+    whole = torch.ones(4, 3, 50)
+    apply_masks(whole[1:3, 1, 5:45], np.zeros((2, 2), np.int32))
+    assert (whole[1:3, 1, 5:45] == NEVER).all()
+    assert int((whole == NEVER).sum()) == 80
+
+
+def test_masks_that_may_not_be_written():
+    packed = np.full((2, 2), 6, np.int32)
+    packed.setflags(write=False)
+    for words in (
+        packed,
+        np.broadcast_to(packed[:1], (2, 2)),
+        torch.tensor([[6, 6], [6, 6]]).int(),
+    ):
+        logits = torch.ones(2, 40)
+        apply_masks(logits, words)
+        assert torch.isfinite(logits).nonzero()[:, 1].tolist() == [1, 2, 33, 34] * 2
 
 
 def test_a_slice_of_a_larger_tensor_is_masked_in_place():
@@ -61,3 +111,21 @@ def test_masks_of_another_shape_are_refused(shape):
 
 def test_words_are_counted_up():
     assert [n_words(width) for width in (1, 31, 32, 33, 64, 65)] == [1, 1, 1, 2, 2, 3]
+
+
+def test_a_masker_on_the_cpu_takes_any_session():
+    class Fixed:
+        def __init__(self, token_ids: list[int]) -> None:
+            self.token_ids = token_ids
+
+        def fill_mask(self, row: np.ndarray) -> None:
+            row[:] = pack([i in self.token_ids for i in range(64)])
+
+    masker = Masker(40, "cpu")
+    logits = torch.zeros(3, 40)
+    masks = masker.collect([Fixed([1, 33]), Fixed([]), Fixed([5, 50])])
+    assert masker.apply(logits, masks) == [1]
+    assert torch.isfinite(logits).nonzero().tolist() == [[0, 1], [0, 33], [2, 5]]
+    assert masker.memory_bytes() == 0
+    logits = torch.zeros(1, 40)
+    assert masker.apply(logits, masker.collect([Fixed([50])])) == [0], "past the width"

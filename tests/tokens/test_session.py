@@ -108,7 +108,7 @@ def test_a_small_cache_changes_nothing(cache_bytes):
 
 
 def test_the_cache_stays_small(real_vocabulary):
-    cache_bytes = 2**20
+    cache_bytes = 2**18
     compiled = compile(ZOO["nested"], real_vocabulary, limits=Limits(cache_bytes=cache_bytes))
     rng = random.Random(0)
     for _ in range(8):

@@ -236,7 +236,7 @@ class TestCache:
     def test_a_damaged_entry_is_rebuilt(self, tmp_path, reads, cache_folder, caplog):
         path = write_tokenizer(tmp_path)
         first = Vocabulary.from_tokenizer(path, eos_token_ids=6)
-        (entry,) = cache_folder.rglob("*.npz")
+        (entry,) = cache_folder.rglob("*.safetensors")
         entry.write_bytes(entry.read_bytes()[:-40])
         assert Vocabulary.from_tokenizer(path, eos_token_ids=6) == first
         assert [record.levelno for record in caplog.records] == [logging.WARNING]

@@ -94,3 +94,26 @@ def what_is_no_json_has_a_type_too(lm: sg.LanguageModel, vocabulary: sg.Vocabula
     assert_type(sg.generate(sg.Sequence("a", Triage), "Hello", lm=lm), tuple[Any, ...])
     assert_type(sg.Generator(sg.Regex("a+"), lm), sg.Generator[str])
     assert_type(sg.compile(sg.OneOf(["a"]), vocabulary), sg.CompiledSchema[str])
+
+
+def streams_have_the_type_of_the_schema(gen: sg.Generator[Triage], lm: sg.LanguageModel) -> None:
+    assert_type(gen.stream("Hello"), sg.Stream[Triage])
+    assert_type(next(gen.stream("Hello")), sg.StreamEvent[Triage])
+    assert_type(gen.stream("Hello").result, sg.Generation[Triage])
+    assert_type(gen.stream("Hello").finish().value, Triage)
+    assert_type(list(gen.stream("Hello").texts()), list[str])
+    assert_type(sg.stream(Triage, "Hello", lm=lm, seed=1), sg.Stream[Triage])
+    sg.stream(Triage, "Hello", temperatur=0.5)  # pyright: ignore[reportCallIssue]
+
+
+async def asynchronous_ones_too(gen: sg.Generator[Triage]) -> None:
+    assert_type(await gen.agenerate("Hello"), Triage)
+    assert_type(await gen.arun("Hello", seed=1), sg.Generation[Triage])
+    assert_type(await sg.agenerate(Triage, "Hello"), Triage)
+    assert_type(await sg.agenerate(sg.Regex("a+"), "Hello", max_new_tokens=9), str)
+    assert_type(sg.astream(list[Triage], "Hello"), sg.AsyncStream[list[Triage]])
+    async for event in gen.astream("Hello"):
+        assert_type(event, sg.StreamEvent[Triage])
+        assert_type(event.result, sg.Generation[Triage] | None)
+    async with gen.astream("Hello") as stream:
+        assert_type([text async for text in stream.texts()], list[str])

@@ -1,0 +1,1 @@
+"""structgen in other people's loops: one file or folder per library."""
