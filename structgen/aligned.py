@@ -5,12 +5,14 @@ from __future__ import annotations
 import logging
 from collections import OrderedDict
 from dataclasses import replace
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar, cast
 
 from structgen.errors import OptionError
 from structgen.jobs import Attempt, Job
 from structgen.results import Generation
 from structgen.runtime.aligned import Aligned, AlignedSampler, Drawn
+from structgen.runtime.beams import Session
+from structgen.runtime.events import Request
 from structgen.runtime.lm import LanguageModel
 from structgen.runtime.sampling import Sampling
 
@@ -39,10 +41,11 @@ class AlignedDraws:
         Raises:
             ValidationFailedError: it rejected as many as `retries` allows.
         """
-        sampler = self._sampler(job)
         while True:
-            drawn = sampler.draw(job.sampling.attempt(len(job.attempts)))
-            result = job.close(Attempt.of(drawn.steps, drawn.end, self._lm.vocabulary))
+            request = job.request()
+            drawn = self._sampler(job, request).draw(request.sampling)
+            written = Attempt.of(drawn.steps, drawn.end, self._lm.vocabulary, job.healed)
+            result = job.close(written)
             if result is not None:
                 return self._told(drawn, result)
 
@@ -57,14 +60,16 @@ class AlignedDraws:
             )
         return replace(result, aligned=drawn.info)
 
-    def _sampler(self, job: Job[Any]) -> AlignedSampler:
+    def _sampler(self, job: Job[Any], request: Request) -> AlignedSampler:
         key = (job.budget, *job.prompt_ids)
         sampler = self._samplers.pop(key, None)
         if sampler is None:
-            session = job.compiled.session(job.budget)
-            temperature = job.sampling.temperature
             sampler = AlignedSampler(
-                self._lm, job.prompt_ids, session, temperature=temperature, options=self._options
+                self._lm,
+                request.prompt,
+                cast("Session", request.session),
+                temperature=request.sampling.temperature,
+                options=self._options,
             )
         self._samplers[key] = sampler
         if len(self._samplers) > KEPT_PROMPTS:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from structgen.errors import ValidationFailedError
 from structgen.jobs import Attempt, Job
 from structgen.results import Generation
-from structgen.runtime.beams import Effort, beam_search
+from structgen.runtime.beams import Effort, Session, beam_search
 from structgen.runtime.events import Finished
 from structgen.runtime.lm import LanguageModel
 
@@ -56,16 +56,17 @@ def best_valid(job: Job[T], lm: LanguageModel, num_beams: int, n: int) -> list[G
 
 def _search(job: Job[T], lm: LanguageModel, num_beams: int, n: int) -> list[Attempt]:
     """What was found, best first; the first one bears the cost of the search."""
+    request = job.request()
     found, effort = beam_search(
         lm,
-        job.prompt_ids,
-        job.compiled.session(job.budget),
+        request.prompt,
+        cast("Session", request.session),
         num_beams,
         num_return_sequences=min(n, num_beams),
         repetition_penalty=job.sampling.repetition_penalty,
     )
     costs = [asdict(effort), *[asdict(Effort())] * len(found)]
     return [
-        Attempt.of(one.steps, Finished(0, one.finish_reason, **cost), lm.vocabulary)
+        Attempt.of(one.steps, Finished(0, one.finish_reason, **cost), lm.vocabulary, job.healed)
         for one, cost in zip(found, costs, strict=False)
     ]

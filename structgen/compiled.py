@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar, cast
 
 from pydantic_core import from_json
@@ -135,8 +135,14 @@ class CompiledSchema(Generic[T]):
         core = getattr(source, "__pydantic_core_schema__", None)
         return core is None or core is self._source.core
 
-    def session(self, max_tokens: int | None = None) -> Session:
+    def session(self, max_tokens: int | None = None, *, prompt_ids: Sequence[int] = ()) -> Session:
         """A new session at the beginning of the value.
+
+        Args:
+            max_tokens: a budget within which the value always ends.
+            prompt_ids: what the model reads before. Its last tokens may be held back, so that the
+                model can choose a longer one that reaches into the value: take as many as
+                `Session.held_back` has out of the prompt.
 
         Raises:
             BudgetError: the shortest value takes more than `max_tokens`.
@@ -145,8 +151,9 @@ class CompiledSchema(Generic[T]):
         if self._ledger is not None:
             self._ledger.used(self._tables)
         if self._limited:
-            return PartSession(self._tables, self.vocabulary, max_tokens, self._limited)
-        return Session(self._tables, self.vocabulary, max_tokens)
+            parts = self._limited
+            return PartSession(self._tables, self.vocabulary, max_tokens, parts, prompt_ids)
+        return Session(self._tables, self.vocabulary, max_tokens, prompt_ids)
 
     def validate(self, text: str | bytes) -> T:
         """The value that a generated text stands for.

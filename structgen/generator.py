@@ -211,7 +211,7 @@ class Generator(Generic[T]):
         each = job.sampling.for_rows(num_return_sequences)
         jobs = (replace(job, index=i, sampling=s, attempts=[]) for i, s in enumerate(each))
         if (do := self._one_by_one()) is not None:
-            return [do(job) for job in jobs]
+            return [do(replace(job, started=time.perf_counter())) for job in jobs]
         found = outcomes(self._lm, jobs, batch_size=batch_size, progress=False, total=None)
         return cast("list[Generation[T]]", in_order(found, "raise"))
 

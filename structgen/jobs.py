@@ -31,12 +31,24 @@ class Attempt:
     text: str
     steps: list[Step]
     end: Finished
+    healed: int = 0
+    """Bytes of the prompt that its first tokens begin with, see `Session.held_back`."""
 
     @classmethod
-    def of(cls, steps: list[Step], end: Finished, vocabulary: Vocabulary) -> Attempt:
+    def of(
+        cls, steps: list[Step], end: Finished, vocabulary: Vocabulary, healed: int = 0
+    ) -> Attempt:
         """The attempt that these steps wrote."""
         ids = [step.token_id for step in steps if not step.end]
-        return cls(vocabulary.decode(ids).decode("utf-8"), steps, end)
+        return cls(vocabulary.decode(ids)[healed:].decode("utf-8"), steps, end, healed)
+
+    def tokens(self, vocabulary: Vocabulary) -> Iterator[TokenScore]:
+        """What is known of each token, without the bytes that belong to the prompt."""
+        left = self.healed
+        for step in self.steps:
+            data = b"" if step.end else vocabulary.bytes_of(step.token_id) or b""
+            text, left = data[left:], max(left - len(data), 0)
+            yield TokenScore(step.token_id, text, step.log_prob, step.valid_mass, step.forced)
 
 
 @dataclass(slots=True)
@@ -55,12 +67,17 @@ class Job(Generic[T]):
     """`time.perf_counter()` when the call began."""
     before_decoding_s: float
     attempts: list[Attempt] = field(default_factory=list[Attempt])
+    healed: int = 0
+    """Bytes of the prompt that the next attempt begins with."""
 
     def request(self) -> Request:
         """What the loop has to do for the next attempt."""
-        session = self.compiled.session(self.budget)
+        session = self.compiled.session(self.budget, prompt_ids=self.prompt_ids)
+        held = session.held_back
+        self.healed = len(self.compiled.vocabulary.decode(held))
+        prompt = self.prompt_ids[: len(self.prompt_ids) - len(held)]
         sampling = self.sampling.attempt(len(self.attempts))
-        return Request(self.index, self.prompt_ids, session, sampling)
+        return Request(self.index, prompt, session, sampling)
 
     def close(self, attempt: Attempt) -> Generation[T] | None:
         """The result if validation is content with the attempt, None if there is to be another.
@@ -79,18 +96,13 @@ class Job(Generic[T]):
         return self._generation(value)
 
     def _generation(self, value: T) -> Generation[T]:
-        last, vocabulary = self.attempts[-1], self.compiled.vocabulary
-        tokens = tuple(
-            TokenScore(
-                step.token_id,
-                b"" if step.end else vocabulary.bytes_of(step.token_id) or b"",
-                step.log_prob,
-                step.valid_mass,
-                step.forced,
-            )
-            for step in last.steps
-        )
-        written = [Written(len(t.text) or 1, t.log_prob, t.valid_mass) for t in tokens]
+        last = self.attempts[-1]
+        tokens = tuple(last.tokens(self.compiled.vocabulary))
+        eos = self.compiled.vocabulary.eos_token_ids
+        written = [
+            Written(1 if t.token_id in eos else len(t.text), t.log_prob, t.valid_mass)
+            for t in tokens
+        ]
         return Generation(
             value=value,
             text=last.text,
@@ -196,7 +208,7 @@ class _Driver:
         if isinstance(event, Failed):
             return Outcome(job.index, event.error)
         try:
-            result = job.close(Attempt.of(steps, event, self._vocabulary))
+            result = job.close(Attempt.of(steps, event, self._vocabulary, job.healed))
         except Exception as error:  # users' validators run here; it is handed to the caller
             return Outcome(job.index, error)
         if result is None:

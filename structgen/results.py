@@ -54,7 +54,8 @@ class TokenScore:
 
     token_id: int
     text: bytes
-    """Empty for an end token. A token may hold a part of a character."""
+    """What it adds to the value: empty for an end token. A token may hold a part of a character,
+    and the first ones may begin with, or be, the end of the prompt, see `Session.held_back`."""
     log_prob: float
     """Log-probability among the legal tokens, without temperature and the like; 0 where forced."""
     valid_mass: float

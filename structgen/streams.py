@@ -153,9 +153,13 @@ class _Attempt:
         default_factory=lambda: codecs.getincrementaldecoder("utf-8")()
     )
 
-    def take(self, token_id: int) -> StreamEvent[Any]:
-        """The event of a token."""
-        delta = self.decoder.decode(self.vocabulary.bytes_of(token_id) or b"")
+    n_bytes: int = 0
+
+    def take(self, token_id: int, healed: int) -> StreamEvent[Any]:
+        """The event of a token; the first `healed` bytes of an attempt belong to the prompt."""
+        data = self.vocabulary.bytes_of(token_id) or b""
+        delta = self.decoder.decode(data[max(healed - self.n_bytes, 0) :])
+        self.n_bytes += len(data)
         self.text += delta
         return StreamEvent((token_id,), delta, self.text, _values=self.values)
 
@@ -174,7 +178,7 @@ def _events(
             n_attempts, attempt = len(job.attempts), _Attempt(lm.vocabulary, values.of_text())
             yield StreamEvent((), "", "", restarted=True, _values=attempt.values)
         if not event.end:
-            yield attempt.take(event.token_id)
+            yield attempt.take(event.token_id, job.healed)
 
 
 class AsyncStream(AsyncIterator[StreamEvent[T]]):

@@ -459,3 +459,39 @@ def test_what_a_validator_raises_by_mistake_is_no_rejection(vocabulary):
     lm = RandomLM(vocabulary)
     with pytest.raises(KeyError, match="a bug"):
         Generator(Broken, lm, retries=5, schema_prompt=False)("Hello")
+
+
+# The border between prompt and value.
+
+MERGES = small_vocabulary([" billing", " sales", " bill", "ing", "Team:", " technical"])
+
+
+@pytest.mark.parametrize("options", [{}, {"num_beams": 3}, {"max_new_tokens": 12}])
+def test_a_value_may_begin_within_the_prompts_last_token(options):
+    """The script prefers the long token that begins with the prompt's blank."""
+    lm = ScriptedLM(MERGES, "Team: billing")
+    lm.encode_prompt = MERGES.encode
+    generator = Generator(Literal["billing", "sales"], lm, schema_prompt=False, **options)
+    result = generator.run("Team: ")
+    assert result.value == result.text == "billing"
+    assert [t.text for t in result.tokens if t.text] == [b"billing"]
+    assert result.labels["$"].label == "billing"
+    assert 0.5 < result.labels["$"].probability <= 1
+    assert lm.chunks[0] == [MERGES.encode("Team:")]
+    assert generator.batch(["Team: ", "Team:"]) == ["billing", "billing"]
+    if not options:
+        assert [event.delta for event in generator.stream("Team: ") if event.delta] == ["billing"]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_what_the_prompt_ends_with_is_never_part_of_the_value(seed):
+    lm = RandomLM(MERGES, seed)
+    lm.encode_prompt = MERGES.encode
+    generator = Generator(
+        Literal["billing", "sales", "technical"], lm, schema_prompt=False, do_sample=True, seed=seed
+    )
+    result = generator.run("Team: ")
+    assert result.text == result.value
+    assert b"".join(t.text for t in result.tokens).decode() == result.text
+    deltas = [event.delta for event in generator.stream("Team: ")]
+    assert "".join(deltas) == result.text

@@ -27,7 +27,7 @@ LEVELS = {
     "aligned": 6,
     "streams": 6, "partial": 6, "warming": 6, "generator": 6, "api": 6, "many": 6,
     "runner": 6,
-    "integrations": 7, "cli": 7, "__init__": 7, "__main__": 7,
+    "integrations": 7, "bench": 7, "cli": 7, "__init__": 7, "__main__": 7,
 }  # fmt: skip
 
 ENGINE_LEVEL = 4

@@ -22,7 +22,7 @@ from structgen.runtime import events
 from structgen.runtime.events import Step
 from structgen.runtime.lm import Cache, LanguageModel
 from structgen.runtime.loop import wait_for
-from structgen.runtime.masking import apply_masks, n_words
+from structgen.runtime.masking import masker_for
 from structgen.runtime.sampling import penalise
 
 
@@ -114,6 +114,7 @@ class _Search:
         self, lm: LanguageModel, num_beams: int, wanted: int, repetition_penalty: float
     ) -> None:
         self._lm = lm
+        self._masker = masker_for(lm.vocabulary.width, lm.device)
         self._num_beams = num_beams
         self._wanted = wanted
         self._penalty = repetition_penalty
@@ -183,7 +184,9 @@ class _Search:
     def _extended(self, beams: list[Beam], logits: Tensor) -> list[Beam]:
         """The best continuations of all beams together, ended ones put aside."""
         all_mass = logits.logsumexp(dim=-1)  # [B]
-        apply_masks(logits, self._masks(beams))
+        masks = self._masker.collect([beam.session for beam in beams])
+        if self._masker.apply(logits, masks):
+            raise GenerationError("no token may come next, although the value is not finished")
         legal_mass = logits.logsumexp(dim=-1)  # [B]
         if not bool(legal_mass.isfinite().all()):
             raise ModelError(
@@ -228,11 +231,3 @@ class _Search:
             else:
                 chosen.append(beam)
         return chosen
-
-    def _masks(self, beams: list[Beam]) -> np.ndarray[tuple[int, int], np.dtype[np.int32]]:
-        packed = np.zeros((len(beams), n_words(self._lm.vocabulary.width)), np.int32)
-        for beam, words in zip(beams, packed, strict=True):
-            beam.session.fill_mask(words)
-            if not words.any():
-                raise GenerationError("no token may come next, although the value is not finished")
-        return packed

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from structgen.errors import StructgenError
 from structgen.results import FinishReason
 from structgen.runtime.sampling import Sampling
+from structgen.tokens.mask_rows import MaskRow
 
 
 class Session(Protocol):
@@ -38,6 +39,10 @@ class Session(Protocol):
 
     def fill_mask(self, row: NDArray[np.int32]) -> None:
         """Overwrite `row`, int32 [N], with a bit per token: 1 where it is allowed next."""
+        ...
+
+    def mask_row(self) -> MaskRow:
+        """The same as it is kept; asked for only where masks stay on a device."""
         ...
 
     def advance(self, token_id: int) -> None:

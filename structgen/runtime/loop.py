@@ -20,15 +20,13 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from structgen.errors import GenerationError, ModelError, StructgenError, UsageError
 from structgen.runtime.events import Event, Failed, Finished, Request, Session, Step
 from structgen.runtime.lm import Cache, LanguageModel
-from structgen.runtime.masking import apply_masks, n_words
+from structgen.runtime.masking import Masker, Masks, masker_for
 from structgen.runtime.sampling import Sampling, choose_each
 
 
@@ -156,6 +154,10 @@ class _Batch:
     fresh: list[_Row] = field(init=False, default_factory=list[_Row])
     """Those whose prompts are still to be read."""
     cache: Cache = field(init=False, default=None)
+    masker: Masker = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.masker = masker_for(self.lm.vocabulary.width, self.lm.device)
 
     def settle(self) -> list[Event]:
         """Take what is certain in every row, and let those leave that are at their end."""
@@ -207,11 +209,11 @@ class _Batch:
         with _timed(rows, "forward_s"):
             logits = self._checked(forward(), rows)  # [B, W]
         with _timed(rows, "mask_s"):
-            packed = self._masks(rows)  # [B, N], computed while an accelerator still works
+            masks = self._masks(rows)  # computed while an accelerator still works
         with _timed(rows, "forward_s"):
             wait_for(logits.device)
         with _timed(rows, "mask_s"):
-            return self._advance(rows, _choose(logits, packed, rows))
+            return self._advance(rows, _choose(logits, self.masker, masks, rows))
 
     def _extend(self) -> Tensor:
         return self.lm.extend(self.cache, [row.pending for row in self.rows])
@@ -238,19 +240,13 @@ class _Batch:
             row.forward_passes += 1
         return logits.float()
 
-    def _masks(self, rows: list[_Row]) -> NDArray[np.int32]:
-        """The packed masks of all rows, int32 [B, N]."""
-        packed = np.zeros((len(rows), n_words(self.lm.vocabulary.width)), dtype=np.int32)
-        for row, words in zip(rows, packed, strict=True):
-            row.session.fill_mask(words)
-            if not words.any():
-                row.error = GenerationError(
-                    "no token may come next, although the value is not finished: this is an error "
-                    "in structgen or in the session, please report it with the schema"
-                )
+    def _masks(self, rows: list[_Row]) -> Masks:
+        """The masks of all rows."""
+        masks = self.masker.collect([row.session for row in rows])
+        for row in rows:
             if row.first_mask_s is None:
                 row.first_mask_s = time.perf_counter() - row.started - row.forward_s
-        return packed
+        return masks
 
     def _advance(self, rows: list[_Row], choice: _Choice) -> list[Step]:
         """Feed each row's choice to its session."""
@@ -289,10 +285,14 @@ def _forced(row: _Row) -> list[Step]:
     return [Step(name, t, forced=True, log_prob=0.0, valid_mass=1.0) for t in token_ids]
 
 
-def _choose(logits: Tensor, packed: NDArray[np.int32], rows: list[_Row]) -> _Choice:
+def _choose(logits: Tensor, masker: Masker, masks: Masks, rows: list[_Row]) -> _Choice:
     """Mask the logits [B, W] in place and choose a token in each row."""
     all_mass = logits.logsumexp(dim=-1)  # [B]
-    apply_masks(logits, packed)
+    for place in masker.apply(logits, masks):
+        rows[place].error = GenerationError(
+            "no token may come next, although the value is not finished: this is an error in "
+            "structgen or in the session, please report it with the schema"
+        )
     legal_mass = logits.logsumexp(dim=-1)  # [B]
     samplings = [row.request.sampling for row in rows]
     histories = [row.history for row in rows]

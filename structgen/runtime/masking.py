@@ -7,8 +7,8 @@ Letters of shapes: B rows, W columns of the logits, N = ceil(W / 32) words of a 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
-from typing import Any, Protocol
+from functools import cache, lru_cache
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -20,7 +20,7 @@ from structgen.runtime.mask_kernels import Bits, forbid, keep_table
 from structgen.runtime.mask_store import NEVER, MaskStore, forbid_unset, unpack
 from structgen.tokens.mask_rows import MaskRow
 
-__all__ = ["Masker", "apply_masks", "n_words", "unpack"]
+__all__ = ["Masker", "apply_masks", "masker_for", "n_words", "unpack"]
 
 INTEGERS = {2: torch.int16, 4: torch.int32, 8: torch.int64}
 """Types whose kernels blend the bits of floating types of the same size."""
@@ -46,7 +46,7 @@ def apply_masks(logits: Tensor, packed: NDArray[np.int32] | Tensor) -> NDArray[n
             f"masks of shape {tuple(packed.shape)} do not fit logits of shape "
             f"{tuple(logits.shape)}; a row takes {n_words(logits.shape[-1])} words"
         )
-    if logits.is_cpu and logits.element_size() in INTEGERS:
+    if logits.is_cpu and logits.dtype.itemsize in INTEGERS:
         return _apply_on_cpu(logits, packed)
     words = packed if isinstance(packed, Tensor) else torch.from_numpy(packed)
     forbid_unset(logits, words.to(logits.device))
@@ -55,35 +55,30 @@ def apply_masks(logits: Tensor, packed: NDArray[np.int32] | Tensor) -> NDArray[n
 
 def _apply_on_cpu(logits: Tensor, packed: NDArray[np.int32] | Tensor) -> NDArray[np.bool_]:
     words = packed.cpu().numpy() if isinstance(packed, Tensor) else packed
-    if not words.flags.carray:
-        words = words.copy()  # numba has one kernel, for plain arrays
+    if not words.flags.carray or words.dtype != np.int32:
+        words = words.astype(np.int32)  # numba has one kernel, for plain arrays
     rows, width = logits.shape
     if not rows or not width:
         return np.ones(rows, np.bool_)
-    if logits.is_contiguous():
-        plain, stride = logits, width
-    elif logits.stride(1) == 1 and logits.stride(0) > width:
+    stride = width
+    if not logits.is_contiguous():
         stride = logits.stride(0)
-        plain = logits.as_strided(((rows - 1) * stride + width,), (1,))
-    else:
-        plain, stride = logits.contiguous(), width
-    bits, keep, never = _constants(logits.dtype)
-    memory = plain.detach() if plain.requires_grad else plain
-    if logits.dtype == torch.bfloat16:  # numpy has no such type
-        memory = memory.view(torch.int16)
+        if logits.stride(1) != 1 or stride < width:
+            plain = logits.contiguous()
+            empty = _apply_on_cpu(plain, words)
+            logits.copy_(plain)
+            return empty
+    keep, never = _constants(logits.dtype)
     empty = np.empty(rows, np.bool_)
-    forbid(memory.numpy().reshape(-1).view(bits), stride, width, words, keep, never, empty)
-    if plain.data_ptr() != logits.data_ptr():
-        logits.copy_(plain)
+    forbid(logits.data_ptr(), stride, width, words, keep, never, empty)
     return empty
 
 
 @cache
-def _constants(dtype: torch.dtype) -> tuple[np.dtype[Any], Bits, int]:
-    """The integers with the size of a floating type, their table, and the bits of its -inf."""
-    size = dtype.itemsize
-    never = torch.tensor([NEVER], dtype=dtype).view(INTEGERS[size]).numpy()
-    return never.dtype, keep_table(size), never[0]
+def _constants(dtype: torch.dtype) -> tuple[Bits, int]:
+    """The table for a floating type, and the bits of its -inf."""
+    never = torch.tensor([NEVER], dtype=dtype).view(INTEGERS[dtype.itemsize])
+    return keep_table(dtype.itemsize), never.numpy()[0]
 
 
 class Session(Protocol):
@@ -148,3 +143,9 @@ class Masker:
     def memory_bytes(self) -> int:
         """Bytes of masks that stay on the device."""
         return self.store.memory_bytes() if self.store is not None else 0
+
+
+@lru_cache(maxsize=8)
+def masker_for(width: int, device: torch.device) -> Masker:
+    """The masker that all models of this width on this device share."""
+    return Masker(width, device)

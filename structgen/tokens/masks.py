@@ -15,12 +15,13 @@ from structgen.tokens import scope_kernels, walks
 from structgen.tokens.automaton import Automaton
 from structgen.tokens.mask_rows import NONE, MaskRow, mask_row
 from structgen.tokens.profiles import ProfileCache
-from structgen.tokens.trie import END
+from structgen.tokens.trie import END, TOKEN
 
 Thread: TypeAlias = tuple[int, int, int, int]
 """(state, a, b, stack), as in the kernels."""
 Bytes: TypeAlias = npt.NDArray[np.uint8]
 
+NO_TOKENS = np.zeros(0, np.int32)
 FROM_ROOT = np.zeros(1, np.int32)
 """Roots of a walk from the trie's root."""
 
@@ -71,6 +72,21 @@ class MaskMaker:
         for thread in wide:
             worst = max(worst, self._add_wide(thread, most))
         return self._row(accepting), worst
+
+    def longer(self, threads: tuple[Thread, ...], node: int, most: int) -> tuple[IntArray, int]:
+        """int32[K]: the tokens that begin with a trie node's bytes and go on as threads allow.
+
+        With the most tokens needed after any of them; `most` is as for `compute`.
+        """
+        self._count = 0
+        worst = self._walk(threads, np.array([node], np.int32), most)
+        listed = self._listed[: self._count]
+        lookup = self._automaton.lookup
+        own = int(lookup.trie[node, TOKEN])
+        while own >= 0:
+            listed = listed[listed != own]
+            own = int(lookup.same_bytes[own])
+        return listed.copy(), worst
 
     def end(self, accepting: bool) -> MaskRow:
         """The mask that allows nothing but the end, and that only if it is legal."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from structgen.automata.kernels import UNREACHABLE
@@ -52,8 +53,9 @@ class PartSession(Session):
         vocabulary: Vocabulary,
         max_tokens: int | None,
         parts: tuple[LimitedPart, ...],
+        prompt_ids: Sequence[int] = (),
     ) -> None:
-        super().__init__(source, vocabulary, max_tokens)
+        super().__init__(source, vocabulary, max_tokens, prompt_ids)
         self._parts = parts
         # How many tokens were taken when each part was first there, -1 before that.
         self._entered = [-1] * len(parts)

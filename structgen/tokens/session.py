@@ -8,7 +8,8 @@ from typing import ClassVar, Self, SupportsIndex, cast
 
 from structgen.automata.frames import IntArray
 from structgen.errors import BudgetError, IllegalTokenError, OptionError
-from structgen.tokens.forced import forced_tokens
+from structgen.tokens.forced import forced_run
+from structgen.tokens.healing import healing_state
 from structgen.tokens.mask_rows import MaskRow, fill
 from structgen.tokens.states import UNKNOWN, State
 from structgen.tokens.tables import TableSource
@@ -32,6 +33,7 @@ class Session:
     """
 
     __slots__ = (
+        "_before",
         "_ended",
         "_left",
         "_max_tokens",
@@ -44,17 +46,44 @@ class Session:
     _narrows: ClassVar[bool] = False
     """Whether a step may drop some of a state's readings, so that more is needed than before."""
 
-    def __init__(self, source: TableSource, vocabulary: Vocabulary, max_tokens: int | None) -> None:
+    def __init__(
+        self,
+        source: TableSource,
+        vocabulary: Vocabulary,
+        max_tokens: int | None,
+        prompt_ids: Sequence[int] = (),
+    ) -> None:
         self._source = source
         self._vocabulary = vocabulary
         self._max_tokens = max_tokens
         self._trail: list[State] = []
         self._taken: list[int] = []
         self._state = source.current().start
+        self._before = b""
         self._ended = False
         # Tokens that may still be needed after the next one; -1 once the value has ended, so that
         # one comparison with `State.worst` tells whether a state's own mask and successors hold.
         self._left = ENDLESS if max_tokens is None else max_tokens - 1
+        if prompt_ids:
+            self._begin_behind(prompt_ids)
+
+    def _begin_behind(self, prompt_ids: Sequence[int]) -> None:
+        state = healing_state(self._source.current(), prompt_ids)
+        if state.held and self._left < state.table.tokens_to_finish(state) - 1:
+            state = state.table.start  # the budget has no room for more than the value
+        self._state = state
+        last = prompt_ids[-1 - len(state.held)]
+        if 0 <= last < self._vocabulary.width:
+            self._before = self._vocabulary.bytes_of(last) or b""
+
+    @property
+    def held_back(self) -> tuple[int, ...]:
+        """The last tokens of the prompt, which are to be taken out of it.
+
+        The session begins with them: they are written again, or a longer token in their place that
+        begins with the same bytes. So the value's text is what follows their bytes.
+        """
+        return (self._trail[0] if self._trail else self._state).held
 
     @property
     def accepting(self) -> bool:
@@ -223,19 +252,18 @@ class Session:
         if self._ended or self.exhausted:
             return []
         state = self._state
-        tokens = state.forced
-        if tokens is None:
-            tokens = state.forced = forced_tokens(state.table, state)
-        if self._max_tokens is None:
-            return list(tokens)
-        if state.forced_worst == UNKNOWN:
-            state.forced_worst = _most_needed(state, tokens)
-        if self._left >= state.forced_worst and not self._narrows:
-            return list(tokens)
+        before = self._vocabulary.bytes_of(self._taken[-1]) if self._taken else self._before
+        run = state.forced.get(before or b"") or forced_run(state.table, state, before or b"")
+        if self._max_tokens is None or not run.token_ids:
+            return list(run.token_ids)
+        if run.worst == UNKNOWN:
+            run.worst = _most_needed(state, run.token_ids)
+        if self._left >= run.worst and not self._narrows:
+            return list(run.token_ids)
         # A tight budget may leave room only for a shorter spelling than the tokenizer's own.
         twin = self.fork()
         affordable: list[int] = []
-        for token_id in tokens:
+        for token_id in run.token_ids:
             if not twin.allows(token_id):
                 break
             twin.advance(token_id)

@@ -29,11 +29,11 @@ from structgen.automata.kernels import (
 from structgen.automata.program import FINAL_STATE, ROOT_STATE, Program
 from structgen.errors import LimitError
 from structgen.options import Limits
-from structgen.tokens import scope_kernels
+from structgen.tokens import scope_kernels, walks
 from structgen.tokens.automaton import Automaton
 from structgen.tokens.exclusion import Exclusion
-from structgen.tokens.mask_rows import NONE, ROW_BYTES, MaskRow
-from structgen.tokens.masks import MaskMaker, Thread
+from structgen.tokens.mask_rows import NONE, ROW_BYTES, MaskRow, mask_row
+from structgen.tokens.masks import NO_TOKENS, MaskMaker, Thread
 from structgen.tokens.points import NoSpace, Point
 from structgen.tokens.profiles import ProfileCache
 from structgen.tokens.scopes import Scopes
@@ -68,12 +68,22 @@ class State:
     """With a mask: the most tokens still needed after any token it allows."""
     limited: dict[int, MaskRow] = field(default_factory=dict[int, MaskRow])
     """Masks under a budget, by the most tokens that may be needed after the next one."""
-    forced: tuple[int, ...] | None = None
-    """Tokens that are certain to come next; None until asked for."""
-    forced_worst: int = UNKNOWN
-    """With this many tokens left behind the first of `forced`, a budget affords all of them."""
+    forced: dict[bytes, ForcedRun] = field(default_factory=dict[bytes, "ForcedRun"])
+    """What is certain to come next behind some bytes, as far as it was asked for."""
     scopes: Scopes = ()
     """What was written in open arrays and objects whose parts must differ."""
+    held: tuple[int, ...] = ()
+    """Tokens at a prompt's end, to be written again before the value, or instead of which a longer
+    token may be written that begins with the same bytes. Such a state has no threads."""
+
+
+@dataclass(slots=True, eq=False)
+class ForcedRun:
+    """Tokens that are certain to come next."""
+
+    token_ids: tuple[int, ...]
+    worst: int = UNKNOWN
+    """With so many tokens left behind the first one, a budget affords all of them."""
 
 
 class StateTable:
@@ -98,6 +108,8 @@ class StateTable:
         self._masked = MaskMaker(automaton, profiles, self)
         self._exclusion = Exclusion(automaton, self) if automaton.program.has_scopes else None
         self._readers = _readers(automaton.program)
+        self.healing: dict[tuple[int, ...], State] = {}
+        """Where to begin behind the last tokens of a prompt."""
         self.start = self._start()
 
     def memory_bytes(self) -> int:
@@ -107,13 +119,80 @@ class StateTable:
     def advance(self, state: State, token_id: int, data: bytes) -> State | None:
         """The state after `data`, the bytes of `token_id`; None if they are not legal."""
         with self._lock:
-            low, high, used, scopes = self._run(state, data)
-            if low == high:
+            if state.held:
+                after = self._after_held(state, token_id, data)
+            else:
+                after = self._after(state, data)
+            if after is None:
                 return None
-            after = self._intern_result(low, high, used, scopes)
             state.next[token_id] = after
             self.bytes_used += EDGE_BYTES
             return after
+
+    def after(self, state: State, data: bytes) -> State:
+        """The state after bytes that are legal."""
+        with self._lock:
+            after = self._after(state, data)
+        assert after is not None, "the bytes are legal"
+        return after
+
+    def reads(self, state: State, data: bytes) -> bool:
+        """Whether bytes are legal."""
+        with self._lock:
+            low, high, _, _ = self._run(state, data)
+            return low < high
+
+    def longer_tokens(self, state: State, node: int) -> IntArray:
+        """int32[K]: tokens that begin with a trie node's bytes and go on as `state` allows."""
+        with self._lock:
+            return NO_TOKENS if node < 0 else self._masked.longer(state.threads, node, -1)[0]
+
+    def remember_forced(self, state: State, before: bytes, run: ForcedRun) -> None:
+        """Keep what is certain to come next behind some bytes."""
+        with self._lock:
+            state.forced[before] = run
+            self.bytes_used += EDGE_BYTES + 8 * len(run.token_ids)
+
+    def remember_healing(self, tail: tuple[int, ...], state: State) -> None:
+        """Keep where to begin behind the last tokens of a prompt."""
+        with self._lock:
+            self.healing[tail] = state
+            self.bytes_used += EDGE_BYTES + 8 * len(tail)
+
+    def holding(self, held: tuple[int, ...]) -> State:
+        """The state before a value in front of which tokens of a prompt are to be written again."""
+        state = State((), self, accepting=False, complete=False, held=held)
+        self.bytes_used += STATE_BYTES
+        return state
+
+    def _after(self, state: State, data: bytes) -> State | None:
+        low, high, used, scopes = self._run(state, data)
+        return None if low == high else self._intern_result(low, high, used, scopes)
+
+    def _after_held(self, state: State, token_id: int, data: bytes) -> State | None:
+        """One of the held tokens was written, or one that reaches into the value."""
+        if token_id == state.held[0]:
+            return self.holding(state.held[1:]) if state.held[1:] else self.start
+        held = self.automaton.vocabulary.decode(state.held)
+        if len(data) <= len(held) or not data.startswith(held):
+            return None
+        return self._after(self.start, data[len(held) :])
+
+    def _held_row(self, state: State, most: int) -> tuple[MaskRow, int]:
+        """The first held token, and those that reach into the value."""
+        vocabulary = self.automaton.vocabulary
+        held = vocabulary.decode(state.held)
+        node = walks.find_node(self.automaton.lookup.trie, np.frombuffer(bytearray(held), np.uint8))
+        longer, worst = NO_TOKENS, -1
+        if node >= 0:
+            longer, worst = self._masked.longer(self.start.threads, node, most)
+        if self._exclusion is not None:
+            rests = ((vocabulary.bytes_of(t) or b"")[len(held) :] for t in longer.tolist())
+            longer = longer[[self.reads(self.start, rest) for rest in rests]]
+        needed = len(state.held) - 1 + self.tokens_to_finish(self.start)
+        if most < 0 or needed <= most:
+            longer, worst = np.append(longer, np.int32(state.held[0])), max(worst, needed)
+        return mask_row(NONE, longer, vocabulary.n_words), worst
 
     def release(self, *, for_good: bool = False) -> None:
         """Forget all states, so that their circles of references do not keep them in memory.
@@ -124,9 +203,10 @@ class StateTable:
             states = list(self._states.values())
             self._states.clear()
             self._masks.clear()
-            for state in states:
+            for state in (*states, *self.healing.values()):
                 state.next.clear()
                 state.limited.clear()
+            self.healing.clear()
             if for_good:
                 del self.start, self._masked
                 self._exclusion = None
@@ -135,6 +215,8 @@ class StateTable:
         """The same state in this table, for a session that comes from an older one."""
         if state.table is self:
             return state
+        if state.held:
+            return self.holding(state.held)
         with self._lock:
             places = self._adopt_stacks(state.table, [thread[T_STACK] for thread in state.threads])
             moved = {(s, a, b, places[stack]) for s, a, b, stack in state.threads}
@@ -160,16 +242,19 @@ class StateTable:
         """The tokens that `state` allows, the end token included."""
         if state.row is None:
             with self._lock:
-                key = self._canonical_threads(state)
-                found = self._masks.get(key)
-                if found is None:
-                    found = self._masks[key] = self._masked.compute(key, state.accepting, -1)
-                    self._count_row(found[0])
-                row, worst = self._restricted(state, found, -1)
+                row, worst = self._held_row(state, -1) if state.held else self._plain_row(state)
                 # In this order: other threads read the mask as soon as `worst` is known.
                 state.row = row
                 state.worst = worst
         return state.row
+
+    def _plain_row(self, state: State) -> tuple[MaskRow, int]:
+        key = self._canonical_threads(state)
+        found = self._masks.get(key)
+        if found is None:
+            found = self._masks[key] = self._masked.compute(key, state.accepting, -1)
+            self._count_row(found[0])
+        return self._restricted(state, found, -1)
 
     def limited_row(self, state: State, most: int) -> MaskRow:
         """Like `row`, but only tokens after which at most `most` more suffice.
@@ -187,6 +272,8 @@ class StateTable:
         with self._lock:
             if most < 0:
                 row, worst = self._masked.end(state.accepting), -1
+            elif state.held:
+                row, worst = self._held_row(state, most)
             else:
                 key = self._canonical_threads(state)
                 found = self._masked.compute(key, state.accepting, most)
@@ -213,6 +300,8 @@ class StateTable:
 
     def tokens_to_finish(self, state: State) -> int:
         """Tokens that suffice to finish the value."""
+        if state.held:
+            return len(state.held) + self.tokens_to_finish(self.start)
         with self._lock:
             while True:
                 n_threads = self.load(state.threads)

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import inspect
-from typing import Literal
+from typing import Annotated, Literal
 
 import pytest
 import torch
 import transformers
+from pydantic import Field
 from transformers.generation import GenerateDecoderOnlyOutput
 
 from structgen.compiler import compile as compile_schema
@@ -16,6 +17,10 @@ from structgen.integrations.hf import (
     StructgenOutput,
     parse,
 )
+from structgen.integrations.hf.choosing import Batch, Chooser
+from structgen.integrations.hf.targets import ends
+from structgen.integrations.hf.writing import Writing
+from structgen.tokens.vocabulary import Vocabulary
 from tests.integrations.tiny import (
     PROMPTS,
     Long,
@@ -143,6 +148,52 @@ def test_a_value_without_a_choice_takes_no_pass_at_all(monkeypatch):
     assert values == ["so it is"] * 3
     assert lengths == []
     assert set(ids[:, -1].tolist()) == {END}
+
+
+def test_an_end_token_is_written_only_where_there_is_room():
+    write = StructgenGenerate(Literal["so it is"], VOCABULARY)
+    n_prompt, n_value = encode(PROMPTS).input_ids.shape[1], len(VOCABULARY.encode("so it is"))
+    for room in (0, 1, 5):
+        values, ids = generate(write, max_new_tokens=n_value + room)
+        assert values == ["so it is"] * 3
+        assert ids.shape[1] == n_prompt + n_value + min(room, 1)
+
+
+@pytest.mark.parametrize("stop", ["<end>", "<bos>"])
+def test_a_value_ends_where_generate_stops(stop):
+    stops = tokenizer().convert_tokens_to_ids(["<end>", "<bos>"])
+    stop = tokenizer().convert_tokens_to_ids(stop)
+    both = Vocabulary.from_tokenizer(tokenizer(), eos_token_ids=stops, cache=False)
+    inputs = encode(["x"] * 20)
+    for schema in (list[bool], Annotated[int, Field(ge=0, lt=10**9)]):
+        write = StructgenGenerate(schema, both)
+        options = {"do_sample": True, "temperature": 50.0, "top_k": 0, "max_new_tokens": BUDGET}
+        options["eos_token_id"] = stop
+        ids = model().generate(**inputs, custom_generate=write, **options)
+        written = ids[:, inputs.input_ids.shape[1] :]
+        assert (written == stop).sum() == 20
+        assert not (written == (set(stops) - {stop}).pop()).any()
+
+
+def test_rows_of_unequal_length_are_processed_with_their_own_ids():
+    """A processor that writes down what it sees of each row."""
+
+    class Note(transformers.LogitsProcessor):
+        def __call__(self, input_ids, scores):
+            scores[:, 0] += input_ids.shape[1]
+            scores[:, 1] += input_ids[:, -1]
+            scores[:, 2] += torch.arange(len(scores))
+            return scores
+
+    rows = [Writing(i, PERSON.session(), END, BUDGET, tokens=[10 + i] * n)
+            for i, n in enumerate([3, 0, 5, 3])]  # fmt: skip
+    batch = Batch(torch.full((4, 2), 7), rows, PAD)
+    chooser = Chooser(batch, [Note()], ends(VOCABULARY, None), do_sample=False)
+    for asked in ([0, 1, 2, 3], [2, 3], [3, 1]):
+        scores = chooser._process(chooser._processors, [rows[i] for i in asked],
+                                  torch.zeros(len(asked), 3))  # fmt: skip
+        noted = {0: [5, 10, 0], 1: [2, 7, 1], 2: [7, 12, 2], 3: [5, 13, 3]}
+        assert scores.tolist() == [noted[i] for i in asked]
 
 
 def test_a_row_without_a_choice_leaves_the_batch_before_the_first_pass():
@@ -325,10 +376,7 @@ def test_embeddings_are_refused():
 
 
 def test_logits_that_are_too_narrow_are_named():
-    names = tokenizer()
-    from structgen.tokens.vocabulary import Vocabulary
-
-    wide = Vocabulary.from_tokenizer(names, width=2000, cache=False)
+    wide = Vocabulary.from_tokenizer(tokenizer(), width=2000, cache=False)
     with pytest.raises(ModelError, match="but the vocabulary has 2000 ids"):
         generate(StructgenGenerate(Short, wide))
 

@@ -12,6 +12,7 @@ from structgen.errors import BudgetError, GenerationError, ModelError, OptionErr
 from structgen.integrations.hf import StructgenLogitsProcessor, parse
 from structgen.runtime.masking import unpack
 from structgen.tokens.session import Session
+from structgen.tokens.vocabulary import Vocabulary
 from tests.integrations.tiny import (
     PADDED,
     PROMPTS,
@@ -290,8 +291,6 @@ def test_a_processor_is_bound_to_the_length_of_a_config():
 def test_a_bound_processor_ends_where_generate_stops():
     names = tokenizer()
     wide = names.convert_tokens_to_ids(["<end>", "<bos>"])
-    from structgen.tokens.vocabulary import Vocabulary
-
     both = Vocabulary.from_tokenizer(names, eos_token_ids=wide, cache=False)
     processor = StructgenLogitsProcessor(Short, both)
     for stop in wide:

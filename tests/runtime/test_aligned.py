@@ -62,6 +62,17 @@ BINARY = OneOf(["00000", *("1" + "".join(rest) for rest in itertools.product("01
 """The strings of the example in Park et al. 2024: 00000, or five digits that begin with 1."""
 
 
+def tempting(text: str) -> dict[str, float]:
+    """Likes the letter a, behind which it would rather leave what is valid."""
+    if len(text) == 4:
+        return {END: 1.0}
+    rest = 0.02 if text.endswith("a") else 0.99
+    return {"a": 0.9 * rest, "b": 0.1 * rest, "x": 1.0 - rest}
+
+
+TEMPTING = Regex("[ab]{4}")
+
+
 def all_sequences(lm, session, temperature=1.0, *, count_end=True, taken=(), log_prob=0.0):
     """(token ids, log-probability) of every way to write a value, by trying every token."""
     over = session.complete or session.exhausted
@@ -130,15 +141,16 @@ def masked_draws(lm, compiled, n) -> Counter[str]:
     )
 
 
-def test_draws_have_the_models_own_distribution_where_masking_is_far_off():
-    lm, compiled, n = TableLM(binary), compile_schema(BINARY, BYTES), 2000
+@pytest.mark.parametrize(("table", "schema"), [(binary, BINARY), (tempting, TEMPTING)])
+def test_draws_have_the_models_own_distribution_where_masking_is_far_off(table, schema):
+    lm, compiled, n = TableLM(table), compile_schema(schema, BYTES), 1000
     exact = conditional(lm, compiled.session(20))
-    assert len(exact) == 17
+    assert len(exact) in (17, 16)
     draws = aligned_draws(lm, compiled.session(20), n)
     assert all(draw.info.exact for draw in draws)
-    assert distance(counted(draws), exact) < sampling_error(n, len(exact)) < 0.09
+    assert distance(counted(draws), exact) < sampling_error(n, len(exact)) < 0.13
 
-    masked = masked_draws(lm, compiled, n)
+    masked = masked_draws(lm, compiled, n // 4)
     ends = BYTES.eos_token_ids
     masked_ids = Counter({(*text.encode(), *ends): count for text, count in masked.items()})
     assert distance(masked_ids, exact) > 0.6
@@ -156,7 +168,7 @@ def test_draws_have_the_models_own_distribution_where_masking_is_far_off():
 def test_draws_of_token_sequences_have_the_conditional_distribution(
     schema, vocabulary, budget, count_end
 ):
-    lm, n = RandomLM(vocabulary, seed=5), 600
+    lm, n = RandomLM(vocabulary, seed=5), 500
     session = compile_schema(schema, vocabulary).session(budget)
     exact = conditional(lm, session, count_end=count_end)
     assert len(exact) > 3
@@ -166,10 +178,10 @@ def test_draws_of_token_sequences_have_the_conditional_distribution(
 
 
 def test_a_temperature_is_a_part_of_the_models_distribution():
-    lm, n = TableLM(binary), 1000
+    lm, n = TableLM(binary), 400
     session = compile_schema(BINARY, BYTES).session(20)
-    cold, warm = conditional(lm, session, 0.5), conditional(lm, session)
-    drawn = counted(aligned_draws(lm, session, n, temperature=0.5))
+    cold, warm = conditional(lm, session, 0.2), conditional(lm, session)
+    drawn = counted(aligned_draws(lm, session, n, temperature=0.2))
     error = sampling_error(n, len(cold))
     assert distance(drawn, cold) < error
     assert distance(Counter({ids: round(p * 10**6) for ids, p in cold.items()}), warm) > 2 * error
@@ -260,11 +272,11 @@ def test_readings_that_had_to_make_room_are_made_again():
 
 
 def test_a_draw_whose_attempts_are_used_up_says_so_and_proposals_bring_it_closer():
-    lm, n = TableLM(binary), 600
-    session = compile_schema(BINARY, BYTES).session(20)
+    lm, n = TableLM(tempting), 200
+    session = compile_schema(TEMPTING, BYTES).session(20)
     exact = conditional(lm, session)
     distances = {}
-    for proposals in (1, 30):
+    for proposals in (1, 20):
         options = Aligned(max_attempts=1, n_proposals=proposals)
         draws = aligned_draws(lm, session, n, options=options)
         late = [draw for draw in draws if not draw.info.exact]
@@ -272,7 +284,7 @@ def test_a_draw_whose_attempts_are_used_up_says_so_and_proposals_bring_it_closer
         assert all(draw.info.attempts == 1 for draw in late)
         distances[proposals] = distance(counted(late), exact)
     assert distances[1] > 0.3
-    assert distances[30] < 0.2
+    assert distances[20] < 0.2
 
 
 SCHEMAS = [
@@ -311,7 +323,7 @@ def test_a_draw_is_legal_within_the_budget_and_follows_from_its_seed(
     assert session.finished or (not count_end and (session.complete or session.exhausted))
     assert session.n_tokens <= budget
     assert draw.info.attempts <= max_attempts
-    assert draw.info.log_valid_mass < 0
+    assert draw.info.log_valid_mass <= 0
     assert ids_of(drawn().steps) == ids_of(draw.steps)
 
 
@@ -347,7 +359,8 @@ def test_logits_that_are_no_numbers_are_the_models_error():
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"max_attempts": 0}, {"n_proposals": True}, {"count_end": "yes"}, {"max_attempts": 2.0}]
+    "wrong",
+    [{"max_attempts": 0}, {"n_proposals": True}, {"count_end": "yes"}, {"max_attempts": 2.0}],
 )
 def test_options_are_checked(wrong):
     with pytest.raises(OptionError, match=next(iter(wrong))):

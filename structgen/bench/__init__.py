@@ -1,0 +1,1 @@
+"""Measures structgen beside other engines on this machine; run by `structgen bench`."""

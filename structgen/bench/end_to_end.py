@@ -1,0 +1,77 @@
+"""Objects written by the default model, beside plain text of the same length."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Any
+
+from structgen.bench.measure import rounded
+from structgen.bench.plan import Plan
+from structgen.bench.tasks import TASKS
+from structgen.bench.workers import Failed, Job, Worker
+
+LIMIT_S = 300.0
+"""For one call, which writes up to eight objects."""
+
+
+def measure(plan: Plan, say: Callable[[str], None]) -> dict[str, Any]:
+    """By task, batch and engine: time, tokens, forward passes; peers as logits processors.
+
+    structgen and plain text are written in one process, by the same model.
+    """
+    cases: list[dict[str, Any]] = []
+    with ExitStack() as stack:
+        workers = {name: stack.enter_context(Worker(Job(name), LIMIT_S)) for name in plan.present}
+        for task in plan.tasks or tuple(TASKS):
+            for batch in plan.batches:
+                say(f"writing: {task}, batch {batch}")
+                cases.append(_case(workers, task, batch, plan.rounds.writing))
+    return {"cases": cases}
+
+
+def _case(workers: dict[str, Worker], task: str, batch: int, rounds: int) -> dict[str, Any]:
+    found: dict[str, list[dict[str, Any]]] = {name: [] for name in workers}
+    failed: dict[str, str] = {}
+    for number in range(-1, rounds):
+        for name, worker in workers.items():
+            if name in failed:
+                continue
+            try:
+                run = worker.call("write", task=task, batch=batch)
+                if name == "structgen":
+                    options = {"task": task, "lengths": run["tokens"], "batch": batch}
+                    run["free_seconds"] = worker.call("write_free", **options)
+            except Failed as error:
+                failed[name] = str(error)
+                continue
+            if number >= 0:
+                found[name].append(run)
+    engines = {name: _figures(runs) for name, runs in found.items() if runs and name not in failed}
+    return {"task": task, "batch": batch, "engines": engines, "failed": failed}
+
+
+def _figures(runs: list[dict[str, Any]]) -> dict[str, Any]:
+    """Medians over the rounds, in which the same objects are written."""
+    last = runs[-1]
+    n_objects, n_tokens = len(last["tokens"]), sum(last["tokens"])
+    seconds = statistics.median(run["seconds"] for run in runs)
+    figures: dict[str, Any] = {
+        "objects": n_objects,
+        "valid": last["valid"],
+        "tokens_per_object": rounded(n_tokens / n_objects),
+        "seconds_per_object": rounded(seconds / n_objects),
+        "tokens_per_second": rounded(n_tokens / seconds),
+        "passes_per_token": rounded(last["passes"] / n_tokens),
+    }
+    if "free_seconds" in last:
+        free = statistics.median(run["free_seconds"] for run in runs)
+        figures["free_seconds_per_object"] = rounded(free / n_objects)
+        figures["free_tokens_per_second"] = rounded(n_tokens / free)
+        figures["times_faster_than_free"] = rounded(
+            statistics.median(run["free_seconds"] / run["seconds"] for run in runs)
+        )
+        shares = [run["mask_share"] for run in runs]
+        figures["mask_share"] = rounded(statistics.median(shares))
+    return figures
