@@ -151,6 +151,8 @@ def test_an_example_is_short_and_says_what_it_shows(path):
 
 EXPECTED = {
     "extraction.py": r"name='.*' age=\d+ home=Home\(.*\).*(\n\$\.\S+ +\".*\" .* \d\.\d\d)+\n",
+    "hf_generate.py": r"(with beams: name='.*' age=\d+ job='\w+'\n){2}"
+    r"(fewer passes: .*\n){2}\d+ tokens in \d+ forward passes\n",
     "reasoning_then_answer.py": r"Answer: \{.*\}\n.*\n.*\nReasonedAnswer: \{.*\}\n.*\n.*\n",
     "recursive_outline.py": r".+\n(.*\n)*\(\d+ tokens, finish_reason='complete'\)\n",
     "streaming.py": r"(?: *\d+ min  .+\n){2,4}Title: .+\n",

@@ -10,9 +10,9 @@ be invalid is taken out of the later attempts. For that each prefix has a bound:
 are valid with at most that probability; 1 before it is read, and then the sum of
 probability * bound over the legal tokens, which are the approximate expected futures of
 grammar-aligned decoding (ASAp: Park et al. 2024, arXiv:2405.21047). Tokens are drawn in proportion
-to probability * bound; where reading a prefix lowers its bound, the attempt goes on with the
-probability new / old. So an attempt that comes to its end comes to x with a probability in
-proportion to P(x), whatever was seen before.
+to probability * bound; where an attempt reads a prefix, it goes on with the probability of the
+prefix's new bound. So an attempt that comes to its end comes to x with a probability in proportion
+to P(x), whatever was seen before.
 """
 
 from __future__ import annotations
@@ -254,11 +254,11 @@ class _Search:
         while not self._ended(walk.session):
             node = walk.nodes[-1]
             if not node.is_read:
-                drop = self._read(walk)
-                walk.log_weight += drop
-                if drop == NEVER:
+                log_bound = self._read(walk)
+                walk.log_weight += log_bound
+                if log_bound == NEVER:
                     return None
-                if rejecting and not certain and math.log(1 - self._random.random()) > drop:
+                if rejecting and not certain and math.log(1 - self._random.random()) > log_bound:
                     return None
             certain = certain and not node.leaves_a_choice
             self._step(walk)
@@ -270,9 +270,8 @@ class _Search:
         return session.finished or session.complete or session.exhausted
 
     def _read(self, walk: _Walk) -> float:
-        """Read a node and what is forced behind it, in one pass; by how much its bound sinks."""
+        """Read a node and what is forced behind it, in one pass; its bound, which was 1."""
         node, session = walk.nodes[-1], walk.session.fork()
-        before = node.log_bound
         ahead = session.forced()
         for token_id in ahead:
             session.advance(token_id)
@@ -287,7 +286,7 @@ class _Search:
         for known in reversed([*walk.nodes, *opened[1:]]):
             if known.is_read:
                 known.tighten()
-        return node.log_bound - before
+        return node.log_bound
 
     def _open(self, node: _Node, reading: Reading) -> None:
         """Take in what the model says behind a node."""

@@ -7,6 +7,7 @@ generated after a change validates too (no text is accepted by luck).
 from __future__ import annotations
 
 import random
+import re
 
 import pytest
 from hypothesis import given, settings
@@ -64,8 +65,10 @@ def check(made: Sample, layout: str, seed: int) -> None:
         texts.append(text)
     for written in made.texts:
         text = written.encode()
-        # A union's serializer sometimes takes the value of one option for that of another.
-        if layout != "spaced" and not complaint(made, text):
+        # A union's serializer sometimes takes the value of one option for that of another, and a
+        # date and time, whose canonical form has a "T", is then written by `str`.
+        borrowed = complaint(made, text) or BLANK_IN_TIME.search(written)
+        if layout != "spaced" and not borrowed:
             assert reads(compiled, text), ("incomplete", text)
             texts.append(text)
     for text in texts:
@@ -76,6 +79,7 @@ def check(made: Sample, layout: str, seed: int) -> None:
                 assert not problem, ("unsound", other, problem)
 
 
+BLANK_IN_TIME = re.compile(r"\d-\d\d \d\d:")
 given_models = given(st.integers(0, 2**64), st.integers(1, 3), LAYOUTS)
 
 
