@@ -92,6 +92,7 @@ def test_blocks_are_found_with_what_is_shown_for_them(tmp_path):
     assert list(blocks(page)) == [Block("print(1)\n", 4, "1\n")]
 
 
+@pytest.mark.usefixtures("default_model")
 @pytest.mark.parametrize("path", DOCS, ids=lambda path: path.name)
 def test_the_docs_say_what_their_code_prints(path, capsys):
     namespace: dict[str, Any] = {"__name__": "__main__"}
@@ -125,7 +126,7 @@ def test_the_readmes_example_runs_and_has_the_shape_that_is_shown(capsys):
             shown_and_found = (plain(block.shown), plain(outputs[-1]))
             shapes = {quoted.sub("Q", number.sub("#", text)) for text in shown_and_found}
             assert len(shapes) == 1
-    assert len(outputs) == 4
+    assert len(outputs) == 5
 
 
 def test_the_readme_links_to_files_that_exist():
