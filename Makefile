@@ -32,7 +32,7 @@ $(READY): pyproject.toml constraints.txt
 	touch $@
 
 $(BENCH_READY): $(READY)
-	$(INSTALL) --group bench
+	$(INSTALL) --build-constraint constraints.txt -e ".[bench]"
 	touch $@
 
 demo: $(READY)
@@ -47,6 +47,7 @@ lint: $(READY)
 	$(BIN)/pyright --pythonpath $(BIN)/python
 
 bench: $(BENCH_READY)
+	$(BIN)/structgen bench --out build/bench
 	$(BIN)/python -m pytest tests/benchmarks -m bench -s
 
 soak: $(READY)

@@ -12,7 +12,7 @@ import numpy as np
 from structgen.bench.engines import ENGINES
 from structgen.bench.engines.base import Kernel
 from structgen.bench.measure import US, rounded, summary, timed
-from structgen.bench.plan import QWEN3_WIDTH, Plan
+from structgen.bench.plan import QWEN3_WIDTH, Run
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -24,18 +24,18 @@ PLAIN = ("torch masked_fill_, unpacked mask", "copy of the logits")
 """Yardsticks: neither reads a packed mask."""
 
 
-def measure(plan: Plan, say: Callable[[str], None]) -> dict[str, Any]:
+def measure(run: Run) -> dict[str, Any]:
     """Microseconds a row by kernel, kind of mask and number of rows; medians over the rounds."""
     import torch
 
-    width = plan.width or QWEN3_WIDTH
-    kernels, failed = _kernels(plan.present)
+    width = run.plan.width or QWEN3_WIDTH
+    kernels, failed = _kernels(run.plan.present)
     cases: list[dict[str, Any]] = []
     for n_rows in BATCHES:
         for kind in ("sparse", "half", "dense"):
-            say(f"applying: {n_rows} rows, {kind}")
+            run.say(f"applying: {n_rows} rows, {kind}")
             allowed = torch.from_numpy(_allowed(kind, n_rows, width))
-            times, wrong = _case(kernels, allowed, plan.rounds.applying)
+            times, wrong = _case(kernels, allowed, run.plan.rounds.applying)
             failed |= wrong
             per_row = {name: summary([s / n_rows for s in t], US) for name, t in times.items()}
             cases.append({"rows": n_rows, "mask": kind, "us_per_row": per_row})
@@ -54,7 +54,7 @@ def _kernels(engines: list[str]) -> tuple[dict[str, Kernel], dict[str, str]]:
 
 
 def _allowed(kind: str, n_rows: int, width: int) -> Any:
-    """bool [B, W]: what a mask of a kind allows, another one for each row."""
+    """What a mask of a kind allows, another one for each row: bool [B, W]."""
     rng = np.random.default_rng(0)
     if kind == "half":
         return rng.random((n_rows, width)) < 0.5

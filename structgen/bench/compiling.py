@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from structgen.bench.measure import MS, rounded, summary
-from structgen.bench.plan import Plan, Rounds
+from structgen.bench.measure import MS, SLOW_S, rounded, summary
+from structgen.bench.plan import Plan, Run
 from structgen.bench.workers import Failed, Worker
-from structgen.bench.worker import SLOW_S
-from structgen.bench.workload import MODELS
 
 NO_DISK = {"STRUCTGEN_CACHE_BYTES": "0"}
 
@@ -20,61 +17,56 @@ Samples = dict[str, list[dict[str, float]]]
 """By model: the seconds of each round."""
 
 
-def measure(plan: Plan, say: Callable[[str], None]) -> dict[str, Any]:
+def measure(run: Run) -> dict[str, Any]:
     """Milliseconds by engine and model; structgen also with its disk cache."""
-    models = list(plan.models or (model.__name__ for model in MODELS))
-    with plan.workers(NO_DISK) as workers:
-        engines = _cold(workers, models, plan.rounds, say)
+    with run.plan.workers(NO_DISK) as workers:
+        engines = _cold(run, workers)
     found: dict[str, Any] = {"engines": engines}
-    if "structgen" in plan.present:
-        say("compiling: from the disk, in new processes")
-        found["from_disk"] = _from_disk(plan, models)
+    if "structgen" in run.plan.present:
+        run.say("compiling: from the disk, in new processes")
+        found["from_disk"] = _from_disk(run.plan, run.models)
     return found
 
 
-def _cold(
-    workers: dict[str, Worker], models: list[str], rounds: Rounds, say: Callable[[str], None]
-) -> dict[str, Any]:
+def _cold(run: Run, workers: dict[str, Worker]) -> dict[str, Any]:
     """The engines take turns, model by model; nothing that was compiled is remembered."""
-    samples: dict[str, Samples] = {name: {model: [] for model in models} for name in workers}
-    refused: dict[str, dict[str, str]] = {name: {} for name in workers}
+    rounds = run.plan.rounds
+    samples: dict[str, Samples] = {name: {} for name in workers}
     for number in range(rounds.compiling):
-        say(f"compiling: round {number + 1} of {rounds.compiling}")
-        for model in models:
+        run.say(f"compiling: round {number + 1} of {rounds.compiling}")
+        for model in run.models:
             for name, worker in workers.items():
-                known = samples[name][model]
-                if model in refused[name] or (known and known[-1]["first_mask"] > SLOW_S):
+                known = samples[name].setdefault(model, [])
+                slow = known and known[-1]["first_mask"] > SLOW_S
+                if slow or model not in run.usable(name):
                     continue
                 options = {"model": model, "forget": True, "times": rounds.times}
                 try:
                     known += worker.call("first_mask", **options)
                 except Failed as error:
-                    refused[name][model] = str(error)
-    return {name: _by_model(samples[name], refused[name]) for name in workers}
+                    run.refuse(name, model, error)
+    return {name: _figures(samples[name], run.usable(name)) for name in workers}
 
 
-def _by_model(samples: Samples, refused: dict[str, str]) -> dict[str, Any]:
+def _figures(samples: Samples, models: list[str]) -> dict[str, Any]:
     each = {
         model: {
-            part: rounded(MS * statistics.median(found[part] for found in rounds))
-            for part in rounds[0]
+            part: rounded(MS * statistics.median(found[part] for found in samples[model]))
+            for part in samples[model][0]
         }
-        for model, rounds in samples.items()
-        if rounds and model not in refused
+        for model in models
     }
     whole = [(times["first_mask"] + times["json_schema"]) / MS for times in each.values()]
-    alone = [times["first_mask"] / MS for times in each.values()]
     return {
         "models_ms": each,
-        "refused": refused,
         "from_class_ms": summary(whole, MS),
-        "from_schema_ms": summary(alone, MS),
+        "from_schema_ms": summary([times["first_mask"] / MS for times in each.values()], MS),
         "processor_ms": summary([times["processor"] / MS for times in each.values()], MS),
     }
 
 
 def _from_disk(plan: Plan, models: list[str]) -> dict[str, Any]:
-    """structgen in processes that begin, after another one stored all models."""
+    """Of processes that begin with structgen, after another one stored all models."""
     with TemporaryDirectory() as folder:
         with Worker(plan.job("structgen", {"STRUCTGEN_CACHE_DIR": folder}), plan.limit_s) as worker:
             worker.call("store")

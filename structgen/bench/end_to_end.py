@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
 
 from structgen.bench.measure import rounded
-from structgen.bench.plan import Plan
+from structgen.bench.plan import Run
 from structgen.bench.tasks import TASKS
 from structgen.bench.workers import Failed, Job, Worker
 
@@ -16,18 +15,20 @@ LIMIT_S = 300.0
 """For one call, which writes up to eight objects."""
 
 
-def measure(plan: Plan, say: Callable[[str], None]) -> dict[str, Any]:
+def measure(run: Run) -> dict[str, Any]:
     """By task, batch and engine: time, tokens, forward passes; peers as logits processors.
 
     structgen and plain text are written in one process, by the same model.
     """
     cases: list[dict[str, Any]] = []
     with ExitStack() as stack:
-        workers = {name: stack.enter_context(Worker(Job(name), LIMIT_S)) for name in plan.present}
-        for task in plan.tasks or tuple(TASKS):
-            for batch in plan.batches:
-                say(f"writing: {task}, batch {batch}")
-                cases.append(_case(workers, task, batch, plan.rounds.writing))
+        workers = {
+            name: stack.enter_context(Worker(Job(name), LIMIT_S)) for name in run.plan.present
+        }
+        for task in run.plan.tasks or tuple(TASKS):
+            for batch in run.plan.batches:
+                run.say(f"writing: {task}, batch {batch}")
+                cases.append(_case(workers, task, batch, run.plan.rounds.writing))
     return {"cases": cases}
 
 

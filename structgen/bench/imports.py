@@ -5,11 +5,10 @@ from __future__ import annotations
 import statistics
 import subprocess
 import sys
-from collections.abc import Callable
 from typing import Any
 
 from structgen.bench.measure import rounded
-from structgen.bench.plan import Plan
+from structgen.bench.plan import Run
 
 STATEMENTS = {
     "structgen": "import structgen",
@@ -28,12 +27,12 @@ STATEMENTS = {
 TIMED = "import time; t = time.perf_counter(); {}; print(time.perf_counter() - t)"
 
 
-def measure(plan: Plan, say: Callable[[str], None]) -> dict[str, Any]:
+def measure(run: Run) -> dict[str, Any]:
     """Seconds by what is imported, in turns; the first round only warms the disk."""
-    chosen = {name: code for name, code in STATEMENTS.items() if name not in plan.absent}
+    chosen = {name: code for name, code in STATEMENTS.items() if name not in run.plan.absent}
     samples: dict[str, list[float]] = {name: [] for name in chosen}
-    for number in range(-1, plan.rounds.imports):
-        say(f"imports: round {number + 1} of {plan.rounds.imports}")
+    for number in range(-1, run.plan.rounds.imports):
+        run.say(f"imports: round {number + 1} of {run.plan.rounds.imports}")
         for name, code in chosen.items():
             seconds = _seconds(code)
             if number >= 0:

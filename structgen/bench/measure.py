@@ -9,6 +9,8 @@ from time import perf_counter
 
 import numpy as np
 
+SLOW_S = 1.0
+"""What takes longer is not repeated."""
 US = 1e6
 MS = 1e3
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from structgen.bench.engines import ENGINES, is_installed
-from structgen.bench.workers import Job, Worker
+from structgen.bench.workers import Failed, Job, Worker
+from structgen.bench.workload import MODELS
 from structgen.errors import OptionError
 
 QWEN3_WIDTH = 151_936
@@ -53,7 +54,7 @@ class Plan:
     """Names of the tasks of the default model; all of them if empty."""
     rounds: Rounds = field(default_factory=Rounds)
     batches: tuple[int, ...] = (1, 8)
-    limit_s: float = 30.0
+    limit_s: float = 20.0
     """What any one call of an engine may take."""
 
     def __post_init__(self) -> None:
@@ -80,13 +81,37 @@ class Plan:
         return Job(engine, self.tokenizer, self.width, self.eos, dict(environment or {}))
 
     @contextmanager
-    def workers(self, environment: Mapping[str, str] | None = None) -> Iterator[dict[str, Worker]]:
+    def workers(self, environment: Mapping[str, str] | None = None) -> Generator[dict[str, Worker]]:
         """A process for each engine that is there; they wait while others are measured."""
         with ExitStack() as stack:
             yield {
                 name: stack.enter_context(Worker(self.job(name, environment), self.limit_s))
                 for name in self.present
             }
+
+
+@dataclass(slots=True)
+class Run:
+    """A plan that is being carried out."""
+
+    plan: Plan
+    say: Callable[[str], None]
+    """Told what is being measured."""
+    refused: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
+    """By engine and model, why the engine cannot do it; it is not asked again."""
+
+    @property
+    def models(self) -> list[str]:
+        """Names of the workload's models."""
+        return list(self.plan.models or (model.__name__ for model in MODELS))
+
+    def usable(self, engine: str) -> list[str]:
+        """The models that an engine did not refuse so far."""
+        return [model for model in self.models if model not in self.refused.get(engine, {})]
+
+    def refuse(self, engine: str, model: str, error: Failed) -> None:
+        """Note that an engine cannot do a model."""
+        self.refused.setdefault(engine, {})[model] = str(error)
 
 
 def default_tokenizer(folder: Path) -> tuple[str, tuple[int, ...]]:

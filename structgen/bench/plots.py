@@ -76,7 +76,9 @@ def _masks(figure: Any, masks: Results) -> bool:
     """What share of all masks takes at most so long."""
     figure.set_size_inches(10, 4)
     both = figure.subplots(1, 2, sharey=True)
-    for axes, kind, title in zip(both, ("warm", "new"), ("seen before", "first visit")):
+    for axes, kind, title in zip(
+        both, ("warm", "new"), ("seen before", "first visit"), strict=True
+    ):
         for name, found in masks["engines"].items():
             percentiles: Sequence[float] = found[f"{kind}_percentiles"]
             if percentiles:
@@ -97,7 +99,7 @@ def _applying(figure: Any, applying: Results) -> bool:
     figure.set_size_inches(10, 4.5)
     grid = figure.subplots(1, len(BATCHES), sharey=True)
     names = list(dict.fromkeys(n for case in applying["cases"] for n in case["us_per_row"]))
-    for axes, n_rows in zip(grid, BATCHES):
+    for axes, n_rows in zip(grid, BATCHES, strict=True):
         cases = [case for case in applying["cases"] if case["rows"] == n_rows]
         for index, name in enumerate(names):
             heights = [case["us_per_row"].get(name, {}).get("p50", 0) for case in cases]
@@ -115,7 +117,7 @@ def _applying(figure: Any, applying: Results) -> bool:
 
 def _memory(figure: Any, memory: Results) -> bool:
     """Bars of two parts for each engine."""
-    rows = {name: found["mib"] for name, found in memory["engines"].items() if "mib" in found}
+    rows = memory["engines"]
     figure.set_size_inches(8, 0.5 * len(rows) + 1.4)
     axes = figure.subplots()
     for position, (name, mib) in enumerate(rows.items()):

@@ -10,12 +10,12 @@ from typing import Any
 from structgen.bench import applying, compiling, end_to_end, imports, masks, memory
 from structgen.bench.figures import figures
 from structgen.bench.machine import about
-from structgen.bench.plan import Plan
+from structgen.bench.plan import Plan, Run
 
 FORMAT = 1
 RESULTS = "results.json"
 
-MEASURE: dict[str, Callable[[Plan, Callable[[str], None]], dict[str, Any]]] = {
+MEASURE: dict[str, Callable[[Run], dict[str, Any]]] = {
     "imports": imports.measure,
     "compiling": compiling.measure,
     "masks": masks.measure,
@@ -41,9 +41,11 @@ def run(
         "vocabulary": {"tokenizer": _short(plan.tokenizer), "width": plan.width},
         "not_installed": plan.absent,
     }
+    begun = Run(plan, say)
     for name in MEASURE:
         if name in plan.only:
-            results[name] = MEASURE[name](plan, say)
+            results[name] = MEASURE[name](begun)
+    results["refused"] = begun.refused
     results["figures"] = figures(results)
     return results
 

@@ -33,7 +33,7 @@ def table(rows: Sequence[Row]) -> str:
     cells = [[_cell(value) for value in row] for row in rows]
     widths = [max(3, *(len(row[i]) for row in cells)) for i in range(len(cells[0]))]
     lines = [
-        "| " + " | ".join(_aligned(c, w, i) for i, (c, w) in enumerate(zip(row, widths))) + " |"
+        "| " + " | ".join(_aligned(cell, widths[i], i) for i, cell in enumerate(row)) + " |"
         for row in cells
     ]
     rule = ("-" * width if i == 0 else "-" * (width - 1) + ":" for i, width in enumerate(widths))
@@ -95,11 +95,7 @@ def _applying(applying: Results) -> Iterator[tuple[str, list[Row]]]:
 
 
 def _memory(memory: Results) -> Iterator[tuple[str, list[Row]]]:
-    rows = [
-        (name, found["mib"]["set_up"], found["mib"]["models"])
-        for name, found in memory["engines"].items()
-        if "mib" in found
-    ]
+    rows = [(name, found["set_up"], found["models"]) for name, found in memory["engines"].items()]
     yield "Memory, MiB", [("engine", "with its vocabulary", "more after the workload"), *rows]
 
 
@@ -130,12 +126,8 @@ def _written(found: Results) -> Iterable[object]:
 def _refusals(results: Results) -> Iterator[Row]:
     for name in results["not_installed"]:
         yield name, "everything", "not installed"
-    for measure in ("compiling", "masks", "memory"):
-        for name, found in results.get(measure, {}).get("engines", {}).items():
-            for model, why in found.get("refused", {}).items():
-                yield name, f"{measure}: {model}", why
-            if "failed" in found:
-                yield name, measure, found["failed"]
+    for name, reasons in results["refused"].items():
+        yield from ((name, what, why) for what, why in reasons.items())
     for name, why in results.get("applying", {}).get("failed", {}).items():
         yield name, "applying", why
     for case in results.get("writing", {}).get("cases", []):

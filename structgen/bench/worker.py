@@ -16,7 +16,7 @@ from typing import Any, TextIO
 
 from structgen.bench.engines import ENGINES, Engine, Setup
 from structgen.bench.engines.base import Grammar, Walker, allows
-from structgen.bench.measure import in_turns, resident_mib
+from structgen.bench.measure import SLOW_S, in_turns, resident_mib
 from structgen.bench.workload import MODELS, token_walks
 from structgen.bench.writing import Writer, default_setup
 from structgen.compiler import cache_info
@@ -25,8 +25,6 @@ from structgen.options import Options
 from structgen.tokens.vocabulary import Vocabulary
 from structgen.warming import warm_up
 
-SLOW_S = 1.0
-"""What takes longer is not repeated."""
 MODEL_BY_NAME = {model.__name__: model for model in MODELS}
 
 

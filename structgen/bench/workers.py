@@ -69,7 +69,7 @@ class Worker:
     def start(self) -> None:
         """See that the process runs and its engine is set up."""
         if self._process is None:
-            self._process = subprocess.Popen(  # noqa: S603  # our own module
+            self._process = subprocess.Popen(
                 [sys.executable, "-m", "structgen.bench.worker"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,

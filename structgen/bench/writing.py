@@ -100,7 +100,7 @@ class Writer:
         return perf_counter() - begun
 
     def _generate(self, rows: list[list[int]], n_tokens: int, **options: Any) -> list[list[int]]:
-        """What transformers writes greedily after these prompts, padding and end tokens included."""
+        """What transformers writes greedily after these prompts, with padding and end tokens."""
         import torch
 
         longest = max(map(len, rows))

@@ -34,7 +34,7 @@ def add(parsers: Parsers) -> None:
     option("--tokenizer", metavar="PATH", help="a tokenizer.json, for your own vocabulary")
     option("--eos", type=_ids, default=(), metavar="IDS", help="end tokens of that tokenizer")
     option("--width", type=int, help="columns of the logits (default: 151936)")
-    option("--limit", type=float, default=30, help="seconds that a call may take (default: 30)")
+    option("--limit", type=float, default=20, help="seconds that a call may take (default: 20)")
     option("--date", default=None, help="of the report (default: today)")
     option("--check", action="store_true", help="exit status 1 if a promised figure is missed")
     option("--draw", metavar="FILE", help="measure nothing, show and draw the results in a file")

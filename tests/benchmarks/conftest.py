@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from structgen.bench.engines import Setup
 from structgen.tokens.vocabulary import Vocabulary
 from tests.benchmarks.reporting import Report
-from tests.benchmarks.workload import VALUES
 
 EOS = 1
 """The end token of the 129k tokenizer."""
@@ -43,10 +42,6 @@ def vocabulary(tokenizer: Any) -> Vocabulary:
 
 
 @pytest.fixture(scope="session")
-def walks(tokenizer: Any) -> list[tuple[type, list[int]]]:
-    """(model, token ids) of every value's JSON."""
-    found: list[tuple[type, list[int]]] = []
-    for value in VALUES:
-        text = json.dumps(value.model_dump(), ensure_ascii=False)
-        found.append((type(value), tokenizer.encode(text, add_special_tokens=False).ids))
-    return found
+def setup(vocabulary: Vocabulary, tokenizer_json: Path) -> Setup:
+    """The vocabulary as peers want it."""
+    return Setup(vocabulary, tokenizer_json.read_text(encoding="utf-8"))

@@ -14,18 +14,20 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
 import structgen as sg
+from structgen.bench.engines import Engine, Setup
+from structgen.bench.engines.base import Walker, allows
+from structgen.bench.engines.llguidance import LLGuidance
+from structgen.bench.engines.ours import forget_contents
+from structgen.bench.engines.xgrammar import XGrammar
 from structgen.compiler import CompiledSchema, forget_schemas
 from structgen.errors import StructgenError
-from structgen.regex.recent import Remembered
 from structgen.tokens.vocabulary import Vocabulary
-from tests.benchmarks.conftest import EOS
-from tests.benchmarks.engines import LLGuidance, Walker
 from tests.benchmarks.reporting import Report
 from tests.conformance import suites
 from tests.conformance.instances import texts
@@ -107,16 +109,9 @@ def stages(monkeypatch: pytest.MonkeyPatch) -> Stages:
     return found
 
 
-def forget_contents() -> None:
-    """Forget all that depends on the content of some schema, in every module."""
+def forget_everything() -> None:
     forget_schemas()
-    for name, module in list(sys.modules.items()):
-        if not name.startswith("structgen.") or name.startswith("structgen.tokens."):
-            continue  # what is kept there belongs to vocabularies
-        for value in list(vars(module).values()):
-            bounded = getattr(value, "cache_parameters", dict)().get("maxsize")
-            if isinstance(value, Remembered) or bounded is not None:
-                value.cache_clear()
+    forget_contents()
 
 
 def compiled(schema: Any, vocabulary: Vocabulary) -> CompiledSchema[Any]:
@@ -145,7 +140,7 @@ def test_schema_to_first_mask(
     refused: dict[str, float] = {}
     for _ in range(ROUNDS):
         for case in cases:
-            forget_contents()
+            forget_everything()
             stages.seconds.clear()
             started = clock()
             try:
@@ -163,7 +158,7 @@ def test_schema_to_first_mask(
         shares = {name: f"{s / timing.seconds:.0%}" for name, s in timing.stages.items()}
         shown = {name: share for name, share in shares.items() if share != "0%"}
         report.add(f"  {timing.name}, ms", {"all": round(timing.seconds * 1e3, 1), **shown})
-    forget_contents()
+    forget_everything()
     again: list[float] = []
     for case in cases:
         if case.name in best:
@@ -182,55 +177,20 @@ class Source:
         return self._schema
 
 
-class XGrammarWalker:
-    def __init__(self, matcher: Any, mask: Any) -> None:
-        self._matcher = matcher
-        self._mask = mask
+class LenientXGrammar(XGrammar):
+    """It follows JSON Schema where a keyword is absent, as the others do."""
 
-    def fill(self) -> None:
-        self._matcher.fill_next_token_bitmask(self._mask)
-
-    def take(self, token_id: int) -> None:
-        assert self._matcher.accept_token(token_id)
-
-    def allows(self, token_id: int) -> bool:
-        return bool(int(self._mask[0, token_id >> 5]) >> (token_id & 31) & 1)
+    strict_mode = False
 
 
-class XGrammar:
-    """The engine without its cache, on one thread as the others."""
-
-    name = "xgrammar"
-    longest = 1000
-    """Only schemas of so many characters: larger ones take minutes each."""
-
-    def __init__(self, tokenizer: Any, width: int, eos: int) -> None:
-        import xgrammar
-
-        by_id = {number: text for text, number in tokenizer.get_vocab().items()}
-        info = xgrammar.TokenizerInfo(
-            [by_id.get(number, "") for number in range(width)],
-            vocab_type=xgrammar.VocabType.BYTE_LEVEL,
-            vocab_size=width,
-            stop_token_ids=[eos],
-        )
-        self._compiler = xgrammar.GrammarCompiler(info, max_threads=1, cache_enabled=False)
-        self._matcher = xgrammar.GrammarMatcher
-        self._mask = xgrammar.allocate_token_bitmask(1, width)
-
-    def start(self, model: Any) -> XGrammarWalker:
-        grammar = self._compiler.compile_json_schema(
-            json.dumps(model.model_json_schema()), any_whitespace=False, strict_mode=False
-        )
-        return XGrammarWalker(self._matcher(grammar), self._mask)
+LONGEST_SCHEMA = {"xgrammar": 1000}
+"""Characters: larger ones take minutes each."""
 
 
-@pytest.fixture(scope="module", params=["llguidance", "xgrammar"])
-def peer(request: Any, tokenizer: Any, tokenizer_json: Path, vocabulary: Vocabulary) -> Any:
-    pytest.importorskip(request.param, reason="peers are installed by `make bench`")
-    if request.param == "xgrammar":
-        return XGrammar(tokenizer, vocabulary.width, EOS)
-    return LLGuidance(tokenizer_json, vocabulary.width, EOS)
+@pytest.fixture(scope="module", params=[LLGuidance, LenientXGrammar])
+def peer(request: Any, setup: Setup) -> Engine:
+    pytest.importorskip(request.param.package, reason="peers are installed by `make bench`")
+    return request.param(setup)
 
 
 def tokenised(
@@ -292,9 +252,9 @@ def test_masks_along_instances(
     report.add("MaskBench, masks along instances, seen states, ms", milliseconds(warm))
 
 
-def test_peers(report: Report, walks: list[tuple[Any, list[list[int]]]], peer: Any) -> None:
+def test_peers(report: Report, walks: list[tuple[Any, list[list[int]]]], peer: Engine) -> None:
     """The same schemas and instances; where the peer refuses either, that is counted."""
-    longest = getattr(peer, "longest", None)
+    longest = LONGEST_SCHEMA.get(peer.name)
     compiling: list[float] = []
     masks: list[float] = []
     refused = rejected = 0
@@ -303,15 +263,16 @@ def test_peers(report: Report, walks: list[tuple[Any, list[list[int]]]], peer: A
             continue
         try:
             started = clock()
-            walker: Walker = peer.start(Source(schema))
+            grammar = peer.compile(cast("Any", Source(schema)))
+            walker = grammar.start()
             walker.fill()
-            walker.allows(0)
+            walker.check()
             compiling.append(clock() - started)
         except (AssertionError, RuntimeError, ValueError):
             refused += 1
             continue
         for ids in instances:
-            rejected += not _walked(peer.start(Source(schema)), ids, masks)
+            rejected += not _walked(grammar.start(), ids, masks)
     report.add(f"MaskBench, schema to first mask, ms: {peer.name}", milliseconds(compiling))
     report.add(f"MaskBench, masks along instances, ms: {peer.name}", milliseconds(masks))
     report.add(
@@ -325,7 +286,8 @@ def _walked(walker: Walker, ids: list[int], masks: list[float]) -> bool:
         started = clock()
         walker.fill()
         masks.append(clock() - started)
-        if not walker.allows(token_id):
+        walker.check()
+        if not allows(walker.row, token_id):
             return False
         walker.take(token_id)
     return True

@@ -10,8 +10,8 @@ from importlib.util import find_spec
 from structgen.bench.engines.base import Engine, Setup
 from structgen.bench.engines.llguidance import LLGuidance
 from structgen.bench.engines.lm_format_enforcer import LMFormatEnforcer
-from structgen.bench.engines.outlines_core import OutlinesCore
 from structgen.bench.engines.ours import Structgen
+from structgen.bench.engines.outlines_core import OutlinesCore
 from structgen.bench.engines.xgrammar import XGrammar
 
 __all__ = ["ENGINES", "Engine", "Setup", "is_installed"]

@@ -84,7 +84,7 @@ class Engine(ABC):
     def compile(self, model: type[BaseModel]) -> Grammar:
         """Compile a model from its class; an error of any kind means that it is refused."""
 
-    def forget(self, *, everything: bool) -> None:
+    def forget(self, *, everything: bool) -> None:  # noqa: B027  # not all remember
         """Forget compiled models; with `everything` also all else that came from their content.
 
         Most engines remember nothing between two calls of `compile`.

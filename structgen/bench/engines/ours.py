@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from pydantic import BaseModel
 
 from structgen.bench.engines.base import Engine, Kernel, Setup, Walker
-from structgen.compiler import CompiledSchema, compile, forget_schemas
+from structgen.compiler import CompiledSchema, forget_schemas
+from structgen.compiler import compile as compile_schema
 from structgen.tokens.session import Session, fill_masks
 
 
@@ -24,7 +25,7 @@ class Structgen(Engine):
         self._vocabulary = setup.vocabulary
 
     def compile(self, model: type[BaseModel]) -> _Grammar:
-        return _Grammar(compile(model, self._vocabulary))
+        return _Grammar(compile_schema(model, self._vocabulary))
 
     def forget(self, *, everything: bool) -> None:
         forget_schemas()

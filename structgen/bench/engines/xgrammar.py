@@ -10,7 +10,7 @@ import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,8 @@ class XGrammar(Engine):
     name = "xgrammar"
     package = "xgrammar"
     distribution = "xgrammar"
+    strict_mode: ClassVar[bool] = True
+    """Its default: what a schema does not declare is forbidden."""
 
     def __init__(self, setup: Setup) -> None:
         self._xgrammar = load("xgrammar")
@@ -40,7 +42,9 @@ class XGrammar(Engine):
 
     def compile(self, model: type[BaseModel]) -> _Grammar:
         schema = json.dumps(model.model_json_schema())
-        compiled = self._compiler.compile_json_schema(schema, any_whitespace=False)
+        compiled = self._compiler.compile_json_schema(
+            schema, any_whitespace=False, strict_mode=self.strict_mode
+        )
         return _Grammar(partial(self._xgrammar.GrammarMatcher, compiled), self._new_mask)
 
     def filler(self, walkers: Sequence[Walker]) -> Callable[[], object]:
