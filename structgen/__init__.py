@@ -48,10 +48,10 @@ if TYPE_CHECKING:
     from structgen.linter import DesignWarning as DesignWarning
     from structgen.linter import Finding as Finding
     from structgen.linter import lint as lint
-    from structgen.memory import CacheInfo as CacheInfo
-    from structgen.memory import CacheUse as CacheUse
     from structgen.many import generate_as_completed as generate_as_completed
     from structgen.many import generate_many as generate_many
+    from structgen.memory import CacheInfo as CacheInfo
+    from structgen.memory import CacheUse as CacheUse
     from structgen.options import Limits as Limits
     from structgen.results import AlignedInfo as AlignedInfo
     from structgen.results import Generation as Generation

@@ -308,27 +308,22 @@ class Generator(Generic[T]):
         budgets = per_prompt("max_new_tokens", max_new_tokens, total)
         each_seed = per_prompt("seeds", seeds, total)
         rows = zip(count(), prompts, budgets, each_seed)
-        if (do := self._one_by_one()) is not None:
-            found = (self._done(do, *row) for row in rows)
-            return shown(found, progress, total)
         jobs = (self.job_or_refusal(*row) for row in rows)
-        return outcomes(self._lm, jobs, batch_size=batch_size, progress=progress, total=total)
+        return self.finished(jobs, batch_size=batch_size, progress=progress, total=total)
 
-    def _done(
+    def finished(
         self,
-        do: Callable[[Job[T]], Generation[T]],
-        index: int,
-        prompt: Prompt,
-        budget: int | None,
-        seed: int | None,
-    ) -> tuple[int, Generation[T] | Exception]:
-        job = self.job_or_refusal(index, prompt, budget, seed)
-        if isinstance(job, Refused):
-            return index, job.error
-        try:
-            return index, do(job)
-        except StructgenError as error:
-            return index, error
+        jobs: Iterator[Job[T] | Refused],
+        *,
+        batch_size: int,
+        progress: bool | None,
+        total: int | None,
+    ) -> Iterator[tuple[int, Generation[T] | Exception]]:
+        """(index, result or error) of jobs of this generator as they finish."""
+        if (do := self._one_by_one()) is not None:
+            found = (_done(do, job) for job in jobs)
+            return shown(found, progress, total)
+        return outcomes(self._lm, jobs, batch_size=batch_size, progress=progress, total=total)
 
     def job_or_refusal(
         self, index: int, prompt: Prompt, max_new_tokens: int | None, seed: int | None
@@ -429,6 +424,17 @@ class Generator(Generic[T]):
     ) -> T:
         """Generate a value in worker threads, see `arun`."""
         return (await self.arun(prompt, max_new_tokens=max_new_tokens, seed=seed)).value
+
+
+def _done(
+    do: Callable[[Job[T]], Generation[T]], job: Job[T] | Refused
+) -> tuple[int, Generation[T] | Exception]:
+    if isinstance(job, Refused):
+        return job.index, job.error
+    try:
+        return job.index, do(job)
+    except Exception as error:  # users' validators run here; it is handed to the caller
+        return job.index, error
 
 
 def check_max_new_tokens(value: object) -> int:

@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from structgen.batch import BATCH_SIZE, check_batch_options, outcomes
+from structgen.batch import BATCH_SIZE, check_batch_options
 from structgen.errors import InvalidTextError, OptionError, StructgenError
 from structgen.generator import Generator
 from structgen.jobs import Job, Refused
@@ -78,13 +78,8 @@ def run_jsonl(
     with _opened(target) as file:
         done = _done(file, rows, retry_errors)
         jobs = (rows.job(index, line) for index, line in rows.lines() if index not in done)
-        found = outcomes(
-            generator.lm,
-            jobs,
-            batch_size=batch_size,
-            progress=progress,
-            total=total - len(done),
-        )
+        left = total - len(done)
+        found = generator.finished(jobs, batch_size=batch_size, progress=progress, total=left)
         n_failed = n_written = 0
         for index, result in found:
             file.write(rows.written(index, result))

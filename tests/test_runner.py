@@ -160,6 +160,16 @@ def test_a_value_is_one_line_for_every_reader(tmp_path, out):
     assert read(out)[0]["value"] == "a\u2028b\x85c\u2029d"
 
 
+@pytest.mark.parametrize("options", [{"num_beams": 3}, {"sampling": "aligned", "seed": 3}])
+def test_rows_are_done_as_the_generator_says(rows, out, options):
+    made = Generator(Literal["a", "b", "ab"], RandomLM(WORDS), **options)
+    run_jsonl(made, rows, out)
+    for line in read(out):
+        i = line["row"]
+        seed = 3 + i if "seed" in options else None
+        assert line["value"] == made.run(f"prompt {i}", seed=seed).text
+
+
 def test_text_that_is_no_json_is_written_as_text(rows, out):
     run_jsonl(generator(Literal["1", "2"]), rows, out)
     assert {type(line["value"]) for line in read(out)} == {str}

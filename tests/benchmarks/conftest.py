@@ -42,6 +42,6 @@ def vocabulary(tokenizer: Any) -> Vocabulary:
 
 
 @pytest.fixture(scope="session")
-def setup(vocabulary: Vocabulary, tokenizer_json: Path) -> Setup:
+def peer_setup(vocabulary: Vocabulary, tokenizer_json: Path) -> Setup:
     """The vocabulary as peers want it."""
     return Setup(vocabulary, tokenizer_json.read_text(encoding="utf-8"))

@@ -188,9 +188,9 @@ LONGEST_SCHEMA = {"xgrammar": 1000}
 
 
 @pytest.fixture(scope="module", params=[LLGuidance, LenientXGrammar])
-def peer(request: Any, setup: Setup) -> Engine:
+def peer(request: Any, peer_setup: Setup) -> Engine:
     pytest.importorskip(request.param.package, reason="peers are installed by `make bench`")
-    return request.param(setup)
+    return request.param(peer_setup)
 
 
 def tokenised(
