@@ -12,11 +12,11 @@ import pytest
 from pydantic import create_model
 
 import structgen as sg
+from structgen.bench.workload import MODELS
 from structgen.compiler import Compiler
 from structgen.options import Limits, Options
 from structgen.tokens.tables import TableSource
 from structgen.tokens.vocabulary import Vocabulary
-from tests.benchmarks.models import MODELS
 from tests.walks import allowed, feed, pick
 
 WORDS = [bytes([b]) for b in range(256)] + [b'{"', b'": ', b", ", b"true", b"ab", b'a"']

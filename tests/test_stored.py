@@ -17,6 +17,7 @@ from pydantic import BaseModel, Field, create_model
 from structgen import cache, compiler, stamp, stored
 from structgen.automata.assemble import assemble
 from structgen.automata.program import link
+from structgen.bench.workload import MODELS, Booking, Contact, texts
 from structgen.cache_folder import entries
 from structgen.compiler import Compiler
 from structgen.options import Limits, Options
@@ -25,7 +26,6 @@ from structgen.schema.load import load_schema
 from structgen.tokens import stored_masks
 from structgen.tokens.vocabulary import Vocabulary
 from tests import strategies
-from tests.benchmarks.models import MODELS, Booking, Contact, texts
 from tests.walks import allowed, pick
 
 BYTES = strategies.byte_vocabulary()
@@ -246,7 +246,7 @@ SCRIPT = """
 import sys
 from structgen.compiler import Compiler
 from structgen.options import Options
-from tests.benchmarks.models import MODELS
+from structgen.bench.workload import MODELS
 from tests.strategies import byte_vocabulary
 from tests.walks import allowed
 compiler = Compiler(on_disk=True)

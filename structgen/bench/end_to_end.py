@@ -11,7 +11,7 @@ from structgen.bench.plan import Run
 from structgen.bench.tasks import TASKS
 from structgen.bench.workers import Failed, Job, Worker
 
-LIMIT_S = 300.0
+LIMIT_S = 90.0
 """For one call, which writes up to eight objects."""
 
 
@@ -28,29 +28,30 @@ def measure(run: Run) -> dict[str, Any]:
         for task in run.plan.tasks or tuple(TASKS):
             for batch in run.plan.batches:
                 run.say(f"writing: {task}, batch {batch}")
-                cases.append(_case(workers, task, batch, run.plan.rounds.writing))
+                cases.append(_case(run, workers, task, batch))
     return {"cases": cases}
 
 
-def _case(workers: dict[str, Worker], task: str, batch: int, rounds: int) -> dict[str, Any]:
+def _case(run: Run, workers: dict[str, Worker], task: str, batch: int) -> dict[str, Any]:
+    """One task: the engines take turns; the first round is not counted."""
     found: dict[str, list[dict[str, Any]]] = {name: [] for name in workers}
-    failed: dict[str, str] = {}
-    for number in range(-1, rounds):
+    label = f"writing: {task}"
+    for number in range(-1, run.plan.rounds.writing):
         for name, worker in workers.items():
-            if name in failed:
+            if label in run.refused.get(name, {}):
                 continue
             try:
-                run = worker.call("write", task=task, batch=batch)
+                written = worker.call("write", task=task, batch=batch)
                 if name == "structgen":
-                    options = {"task": task, "lengths": run["tokens"], "batch": batch}
-                    run["free_seconds"] = worker.call("write_free", **options)
+                    options = {"task": task, "lengths": written["tokens"], "batch": batch}
+                    written["free_seconds"] = worker.call("write_free", **options)
             except Failed as error:
-                failed[name] = str(error)
+                run.refuse(name, label, error)
                 continue
             if number >= 0:
-                found[name].append(run)
-    engines = {name: _figures(runs) for name, runs in found.items() if runs and name not in failed}
-    return {"task": task, "batch": batch, "engines": engines, "failed": failed}
+                found[name].append(written)
+    engines = {name: _figures(runs) for name, runs in found.items() if runs}
+    return {"task": task, "batch": batch, "engines": engines}
 
 
 def _figures(runs: list[dict[str, Any]]) -> dict[str, Any]:

@@ -1,4 +1,7 @@
-"""Masks and steps along the values of the workload: states met for the first time, and again."""
+"""Masks and steps along the values of the workload: states met for the first time, and again.
+
+Also what the processes of the engines take by then.
+"""
 
 from __future__ import annotations
 
@@ -28,6 +31,8 @@ def measure(run: Run) -> dict[str, Any]:
         for number in range(WARM_UPS):
             run.say(f"masks: warming up, {number + 1} of {WARM_UPS}")
             _take_turns(run, workers, {}, new=False)
+        # A process that was stopped and began anew has walked all models now, too.
+        mib = {name: _memory(run, name, worker) for name, worker in workers.items()}
         warm: dict[str, Walks] = {name: {} for name in workers}
         for number in range(plan.rounds.warm):
             run.say(f"masks: warm, round {number + 1} of {plan.rounds.warm}")
@@ -41,7 +46,7 @@ def measure(run: Run) -> dict[str, Any]:
     for name in workers:
         usable = run.usable(name)
         engines[name] = _figures("warm", warm[name], usable) | _figures("new", new[name], usable)
-        engines[name]["rows"] = summary(rows[name], US)
+        engines[name] |= {"rows": summary(rows[name], US), "mib": mib[name]}
     return {"engines": engines}
 
 
@@ -61,6 +66,15 @@ def _take_turns(
             else:
                 if found:
                     found[name].setdefault(model, []).extend(seconds)
+
+
+def _memory(run: Run, name: str, worker: Worker) -> dict[str, float]:
+    """MiB of an engine with its vocabulary, and of all models; empty if that failed."""
+    try:
+        return {part: rounded(value) for part, value in worker.call("memory").items()}
+    except Failed as error:
+        run.refuse(name, "memory", error)
+        return {}
 
 
 def _fill_rows(run: Run, name: str, worker: Worker) -> list[float]:

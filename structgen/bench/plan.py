@@ -16,7 +16,7 @@ from structgen.errors import OptionError
 QWEN3_WIDTH = 151_936
 """Columns of the logits of Qwen3; narrower vocabularies are padded to it."""
 DEEPSEEK_EOS = 1
-MEASURES = ("imports", "compiling", "masks", "applying", "memory", "writing")
+MEASURES = ("imports", "compiling", "masks", "applying", "writing")
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,14 +34,17 @@ def draw(results: Results, folder: Path) -> list[Path]:
     except ImportError as error:
         install = "pip install 'structgen-toolkit[bench]'"
         raise MissingDependencyError("matplotlib", "drawing plots", install) from error
-    plots: dict[str, Callable[[Any, Results], bool]] = {
-        "compiling": _compiling, "masks": _masks, "applying": _applying, "memory": _memory,
-        "writing": _writing,
-    }  # fmt: skip
+    plots: dict[str, tuple[str, Callable[[Any, Results], bool]]] = {
+        "compiling": ("compiling", _compiling),
+        "masks": ("masks", _masks),
+        "memory": ("masks", _memory),
+        "applying": ("applying", _applying),
+        "writing": ("writing", _writing),
+    }
     written: list[Path] = []
-    for name, plot in plots.items():
+    for name, (measure, plot) in plots.items():
         figure: Any = figures.Figure(layout="constrained")
-        if name in results and plot(figure, results[name]):
+        if measure in results and plot(figure, results[measure]):
             path = folder / f"{name}.png"
             # Without a date and a version, so that the same results give the same file.
             figure.savefig(path, dpi=DPI, metadata={"Software": None})
@@ -115,9 +118,9 @@ def _applying(figure: Any, applying: Results) -> bool:
     return True
 
 
-def _memory(figure: Any, memory: Results) -> bool:
+def _memory(figure: Any, masks: Results) -> bool:
     """Bars of two parts for each engine."""
-    rows = memory["engines"]
+    rows = {name: found["mib"] for name, found in masks["engines"].items() if found["mib"]}
     figure.set_size_inches(8, 0.5 * len(rows) + 1.4)
     axes = figure.subplots()
     for position, (name, mib) in enumerate(rows.items()):

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from structgen.bench import applying, compiling, end_to_end, imports, masks, memory
+from structgen.bench import applying, compiling, end_to_end, imports, masks
 from structgen.bench.figures import figures
 from structgen.bench.machine import about
 from structgen.bench.plan import Plan, Run
@@ -20,7 +20,6 @@ MEASURE: dict[str, Callable[[Run], dict[str, Any]]] = {
     "compiling": compiling.measure,
     "masks": masks.measure,
     "applying": applying.measure,
-    "memory": memory.measure,
     "writing": end_to_end.measure,
 }
 

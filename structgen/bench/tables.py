@@ -18,7 +18,7 @@ def tables(results: Results) -> Iterator[tuple[str, list[Row]]]:
     """(title, rows) of everything that was measured; the first row is the head."""
     for name, of in (
         ("imports", _imports), ("compiling", _compiling), ("masks", _masks),
-        ("applying", _applying), ("memory", _memory), ("writing", _writing),
+        ("applying", _applying), ("writing", _writing),
     ):  # fmt: skip
         if name in results:
             yield from of(results[name])
@@ -81,6 +81,12 @@ def _masks(masks: Results) -> Iterator[tuple[str, list[Row]]]:
         yield f"Mask and advance, {title}, us", [head, *rows]
     rows = [_spread(name, found["rows"]) for name, found in masks["engines"].items()]
     yield "Masks of 64 warm rows, us", [("engine", "calls", *head[2:]), *rows]
+    rows = [
+        (name, found["mib"]["set_up"], found["mib"]["models"])
+        for name, found in masks["engines"].items()
+        if found["mib"]
+    ]
+    yield "Memory, MiB", [("engine", "with its vocabulary", "more after the workload"), *rows]
 
 
 def _applying(applying: Results) -> Iterator[tuple[str, list[Row]]]:
@@ -92,11 +98,6 @@ def _applying(applying: Results) -> Iterator[tuple[str, list[Row]]]:
     ]
     title = f"Applying masks to {applying['width']} columns (kind of mask, rows)"
     yield title, [head, *rows]
-
-
-def _memory(memory: Results) -> Iterator[tuple[str, list[Row]]]:
-    rows = [(name, found["set_up"], found["models"]) for name, found in memory["engines"].items()]
-    yield "Memory, MiB", [("engine", "with its vocabulary", "more after the workload"), *rows]
 
 
 def _writing(writing: Results) -> Iterator[tuple[str, list[Row]]]:
@@ -130,9 +131,6 @@ def _refusals(results: Results) -> Iterator[Row]:
         yield from ((name, what, why) for what, why in reasons.items())
     for name, why in results.get("applying", {}).get("failed", {}).items():
         yield name, "applying", why
-    for case in results.get("writing", {}).get("cases", []):
-        for name, why in case["failed"].items():
-            yield name, f"writing: {case['task']}, {case['batch']}", why
 
 
 def _figures(results: Results) -> Iterator[Row]:

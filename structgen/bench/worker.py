@@ -41,9 +41,7 @@ class Desk:
         # Kernels are loaded from numba's cache at their first use, once a process.
         compile_schema(bool, self.setup.vocabulary).session().mask()
         vocabulary_mib = resident_mib()
-        begun = perf_counter()
         self.engine: Engine = ENGINES[job["engine"]](self.setup)
-        self.setup_s = perf_counter() - begun
         # The vocabulary is a part of the engine only where the engine is structgen.
         is_ours = job["engine"] == "structgen"
         self.set_up_mib = resident_mib() - (started_mib if is_ours else vocabulary_mib)
@@ -55,7 +53,6 @@ class Desk:
     def operations(self) -> dict[str, Callable[..., Any]]:
         """What can be asked for, by name."""
         return {
-            "ready": lambda: {"setup_s": self.setup_s},
             "first_mask": self.first_mask,
             "walk": self.walk,
             "fill_rows": self.fill_rows,

@@ -101,7 +101,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _measures() -> tuple[str, ...]:
-    return ("imports", "compiling", "masks", "applying", "memory", "writing")
+    return ("imports", "compiling", "masks", "applying", "writing")
 
 
 def _names(text: str) -> tuple[str, ...]:

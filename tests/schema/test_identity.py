@@ -24,6 +24,7 @@ from pydantic import (
     model_validator,
 )
 
+from structgen.bench.workload import MODELS
 from structgen.errors import SchemaError
 from structgen.options import Options
 from structgen.schema import identity as module
@@ -31,7 +32,6 @@ from structgen.schema.fingerprint import fingerprint
 from structgen.schema.identity import CLASSES, UNREAD, copied, identity
 from structgen.schema.keywords import HARMLESS
 from structgen.schema.load import load_schema
-from tests.benchmarks.models import MODELS
 from tests.shapes import models as shapes
 
 
@@ -188,7 +188,7 @@ def test_the_readers_look_at_nothing_that_is_left_out():
 
 SCRIPT = """
 from structgen.schema.identity import identity
-from tests.benchmarks.models import MODELS
+from structgen.bench.workload import MODELS
 import hashlib
 print(hashlib.sha256(b"".join(map(identity, MODELS))).hexdigest())
 """
