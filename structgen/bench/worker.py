@@ -59,6 +59,7 @@ class Desk:
             "memory": self.memory,
             "store": self.store,
             "loads": lambda: cache_info().schemas.loads,
+            "prepare": self.prepare,
             "write": self.write,
             "write_free": self.write_free,
         }
@@ -138,18 +139,17 @@ class Desk:
         """Put all models and their masks on disk."""
         warm_up(MODELS, self.setup.vocabulary, Options())
 
+    def prepare(self, task: str) -> None:
+        """Compile what the default model is to write."""
+        self.writers[task] = Writer(task, self.lm, self.engine)
+
     def write(self, task: str, *, batch: int) -> dict[str, Any]:
         """Let the default model write objects, see `Writer.write`."""
-        return self._writer(task).write(batch)
+        return self.writers[task].write(batch)
 
     def write_free(self, task: str, *, lengths: list[int], batch: int) -> float:
         """Let the default model write as it likes, see `Writer.write_free`."""
-        return self._writer(task).write_free(lengths, batch)
-
-    def _writer(self, task: str) -> Writer:
-        if task not in self.writers:
-            self.writers[task] = Writer(task, self.lm, self.engine)
-        return self.writers[task]
+        return self.writers[task].write_free(lengths, batch)
 
     def _grammar(self, model: str) -> Grammar:
         if model not in self.grammars:

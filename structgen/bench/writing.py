@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pydantic import ValidationError
 
-from structgen.bench.engines.base import Engine, Kernel, Setup
+from structgen.bench.engines.base import Engine, Grammar, Setup
 from structgen.bench.tasks import MAX_NEW_TOKENS, PROMPTS, TASKS
 
 if TYPE_CHECKING:
@@ -30,14 +30,14 @@ class Writer:
     """Writes the objects of one task with one engine.
 
     structgen writes with its own loop. A peer is a logits processor in transformers' `generate`,
-    the way it is used there; it gets the same prompts, and its own kernel applies its masks.
+    the way it is used there. It gets the same prompts, and structgen's kernel applies its masks:
+    some kernels of peers are compiled by torch first, which would take longer than the writing.
     """
 
     def __init__(self, task: str, lm: HFModel, engine: Engine) -> None:
         from structgen.generator import Generator
 
         self._lm = lm
-        self._engine = engine
         self._generator: Generator[Any] = Generator(TASKS[task], lm, max_new_tokens=MAX_NEW_TOKENS)
         self._prompts = [lm.encode_prompt(self._generator.render(prompt)) for prompt in PROMPTS]
         self._model = TASKS[task]
@@ -73,7 +73,7 @@ class Writer:
         begun = perf_counter()
         for first in range(0, len(rows), batch):
             part = rows[first : first + batch]
-            processor = _Processor(self._engine, self._grammar, len(part), self._lm)
+            processor = _Processor(self._grammar, len(part), self._lm)
             output = self._generate(part, MAX_NEW_TOKENS, logits_processor=[processor])
             written += [_before_end(row, self._lm) for row in output]
         seconds = perf_counter() - begun
@@ -124,17 +124,14 @@ class Writer:
 class _Processor:
     """Applies an engine's masks within `generate`, rows that ended left alone."""
 
-    def __init__(self, engine: Engine, grammar: Any, n_rows: int, lm: HFModel) -> None:
-        from structgen.runtime.masking import apply_masks
-
+    def __init__(self, grammar: Grammar, n_rows: int, lm: HFModel) -> None:
         self._walkers = [grammar.start() for _ in range(n_rows)]
-        self._kernel: Kernel = next(iter(engine.kernels().values()), apply_masks)
         self._ends = frozenset(lm.vocabulary.eos_token_ids)
         self._ended = np.zeros(n_rows, bool)
         self._started = False
 
     def __call__(self, input_ids: Any, scores: Any) -> Any:
-        import torch
+        from structgen.runtime.masking import apply_masks
 
         last = input_ids[:, -1].tolist()
         for row, walker in enumerate(self._walkers):
@@ -145,7 +142,7 @@ class _Processor:
             if not self._ended[row]:
                 walker.fill()
                 walker.check()
-                self._kernel(scores[row : row + 1], torch.from_numpy(walker.row[None]))
+                apply_masks(scores[row : row + 1], walker.row[None])
         self._started = True
         return scores
 

@@ -40,6 +40,9 @@ UNREAD = frozenset(
 CLASSES = frozenset({"model", "dataclass", "typed-dict", "enum"})
 """Types of core schemas of whose class the readers take nothing but what is written here."""
 
+MOST_PARTS = 100_000
+"""Dicts and lists of a schema with an identity."""
+
 _REFERENCES = ("ref", "schema_ref")
 _PLAIN = frozenset({str, int, bool, float, bytes, type(None)})
 _MARK = StopIteration
@@ -56,7 +59,7 @@ def identity(source: Any) -> bytes | None:
     Example: `identity({"type": "integer"})` is `b"J"` and the dict as `marshal` writes it.
     """
     if type(source) is dict:
-        return _written(b"J", source)
+        return _written(b"J", source) if _is_small(source) else None
     if not (isinstance(source, type) and issubclass(source, BaseModel)):
         return None
     core: Any = source.__pydantic_core_schema__ if source.__pydantic_complete__ else None
@@ -73,6 +76,22 @@ def copied(content: bytes) -> dict[str, Any]:
     return marshal.loads(content[1:])  # noqa: S302  # bytes of this process, never from a file
 
 
+def _is_small(source: dict[str, Any]) -> bool:
+    """Whether a JSON Schema has few enough parts, with one that occurs in many places counted there.
+
+    Marshal would write it out in each of them: a few dicts that hold each other twice are enough
+    to fill the memory.
+    """
+    pending: list[Any] = [source]
+    count = 0
+    while pending and count < MOST_PARTS:
+        part = pending.pop()
+        items = part.values() if type(part) is dict else part
+        pending.extend(item for item in items if type(item) is dict or type(item) is list)
+        count += 1
+    return not pending
+
+
 def _written(kind: bytes, plain: dict[str, Any]) -> bytes | None:
     try:
         return kind + marshal.dumps(plain, VERSION)
@@ -85,9 +104,13 @@ class _Plain:
 
     def __init__(self) -> None:
         self._references: dict[str, int] = {}
+        self._n_parts = 0
 
     def core(self, part: dict[str, Any]) -> dict[str, Any]:
         """A core schema says its type; other dicts hold fields, choices or settings by name."""
+        self._n_parts += 1
+        if self._n_parts > MOST_PARTS:
+            raise _NoIdentity
         kind = part.get("type")
         if type(kind) is not str:
             return {key: self._value(value) for key, value in part.items()}

@@ -7,6 +7,7 @@ import functools
 import re
 import subprocess
 import sys
+import time
 import typing
 from datetime import date
 from decimal import Decimal
@@ -208,3 +209,12 @@ def test_other_processes_find_the_same_content():
 
 def test_typing_constructs_do_not_disturb():
     assert identity(one(typing.Optional[int])) == identity(one(int | None))  # noqa: UP045
+
+
+def test_parts_that_hold_each_other_many_times_have_no_identity():
+    schema: dict[str, object] = {"type": "integer"}
+    for _ in range(200):
+        schema = {"anyOf": [schema, schema]}
+    started = time.process_time()
+    assert identity(schema) is None
+    assert time.process_time() - started < 5
