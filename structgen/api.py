@@ -216,14 +216,14 @@ def _generator(
     """The handle; what can be checked without a model is checked before one is loaded."""
     for name in options.keys() - GeneratorOptions.__annotations__.keys():
         raise TypeError(f"{caller}() got an unexpected keyword argument {name!r}")
-    options = _with_sets(options)
+    options = with_sets(options)
     if lm is None:
         _check_early(schema, prompt, options)
         lm = default_lm()
     return Generator[Any](schema, lm, **options)
 
 
-def _with_sets(options: GeneratorOptions) -> GeneratorOptions:
+def with_sets(options: GeneratorOptions) -> GeneratorOptions:
     """The same options with what can be looked at twice in place of iterators."""
     banned = banned_texts(options.get("banned_strings", ()))
     made: GeneratorOptions = {**options, "banned_strings": banned}

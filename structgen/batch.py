@@ -79,6 +79,8 @@ def per_prompt(
     name: str, value: int | Sequence[int] | None, n_prompts: int | None
 ) -> Iterator[int | None]:
     """An option for each prompt, from one for all or from a sequence of one each."""
+    if name == "seeds" and value is not None and not isinstance(value, Sequence):
+        raise OptionError(f"seeds={value!r} must be a list of one seed for each prompt")
     if not isinstance(value, Sequence):
         while True:
             yield value

@@ -304,6 +304,8 @@ class Generator(Generic[T]):
         progress: bool | None,
     ) -> Iterator[tuple[int, Generation[T] | Exception]]:
         check_prompts(prompts)
+        if isinstance(max_new_tokens, Sequence) or seeds is not None:
+            prompts = list(prompts)  # to see whether there is one for each
         total = length(prompts)
         budgets = per_prompt("max_new_tokens", max_new_tokens, total)
         each_seed = per_prompt("seeds", seeds, total)

@@ -69,11 +69,14 @@ class Job(Generic[T]):
     attempts: list[Attempt] = field(default_factory=list[Attempt])
     healed: int = 0
     """Bytes of the prompt that the next attempt begins with."""
+    n_held: int = 0
+    """Tokens that wrote them in the prompt."""
 
     def request(self) -> Request:
         """What the loop has to do for the next attempt."""
         session = self.compiled.session(self.budget, prompt_ids=self.prompt_ids)
         held = session.held_back
+        self.n_held = len(held)
         self.healed = len(self.compiled.vocabulary.decode(held))
         prompt = self.prompt_ids[: len(self.prompt_ids) - len(held)]
         sampling = self.sampling.attempt(len(self.attempts))
@@ -119,7 +122,7 @@ class Job(Generic[T]):
         steps = [step for attempt in self.attempts for step in attempt.steps if not step.end]
         forced = sum(step.forced for step in steps)
         return Usage(
-            prompt_tokens=len(self.prompt_ids),
+            prompt_tokens=len(self.prompt_ids) - self.n_held,
             completion_tokens=len(steps),
             sampled_tokens=len(steps) - forced,
             forced_tokens=forced,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, Literal, Unpack, cast, overload
 
-from structgen.api import GeneratorOptions, default_lm
+from structgen.api import GeneratorOptions, default_lm, with_sets
 from structgen.batch import (
     BATCH_SIZE,
     OnError,
@@ -119,7 +119,7 @@ class _Generators:
 
     def __init__(self, lm: LanguageModel, options: GeneratorOptions) -> None:
         self._lm = lm
-        self._options = options
+        self._options = with_sets(options)
         # A schema is kept with its generator, so that no other one can get its id.
         self._known: dict[int, tuple[Any, Generator[Any]]] = {}
 

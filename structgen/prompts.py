@@ -90,6 +90,8 @@ def check_prompt(prompt: object) -> None:
                 f"message {index} of the prompt must be a dict with 'role' and 'content', got "
                 f"{message!r}"
             )
+        if not isinstance(message["role"], str):
+            raise OptionError(f"the role of message {index} of the prompt is {message['role']!r}")
         if not isinstance(message["content"], str):
             raise InvalidTextError(f"the content of message {index} of the prompt is not text")
         _check_text(message["content"], f"message {index} of the prompt")

@@ -30,6 +30,8 @@ logger = logging.getLogger("structgen")
 
 LINE_ENDS = "\x85\u2028\u2029"
 """What Unicode ends a line with, and JSON leaves as it is."""
+START = b'{"row": '
+"""How every output line begins."""
 ROW_OPTIONS = ("id", "max_new_tokens", "prompt", "seed")
 
 
@@ -73,10 +75,15 @@ def run_jsonl(
     source, target = Path(source), Path(target)
     if not source.is_file():
         raise OptionError(f"there is no file {str(source)!r} to read rows from")
+    if not target.parent.is_dir() or target.is_dir():
+        raise OptionError(f"{str(target)!r} cannot be written: it is a folder, or in none")
+    if target.exists() and source.samefile(target):
+        raise OptionError(f"{str(target)!r} is the input; choose another file for the values")
     rows = _Rows(source, generator)
     total = sum(1 for _ in rows.lines())
     with _opened(target) as file:
         done = _done(file, rows, retry_errors)
+        _cut(file)
         jobs = (rows.job(index, line) for index, line in rows.lines() if index not in done)
         left = total - len(done)
         found = generator.finished(jobs, batch_size=batch_size, progress=progress, total=left)
@@ -136,9 +143,18 @@ class _Rows:
         return _json_line(line)
 
 
-def _json_line(value: Any) -> bytes:
+def _refused(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _has_surrogates(name: Any) -> bool:
+    """Whether a row's name, which comes from its author, is no Unicode text."""
+    return not json.dumps(name, ensure_ascii=False).isascii() and "\\ud" in json.dumps(name)
+
+
+def _json_line(value: dict[str, Any]) -> bytes:
     """A value on one line, also for readers that know more line ends than JSON does."""
-    text = json.dumps(value, ensure_ascii=False)
+    text = json.dumps(value, ensure_ascii=_has_surrogates(value.get("id")))
     for character in LINE_ENDS:
         text = text.replace(character, f"\\u{ord(character):04x}")
     return text.encode() + b"\n"
@@ -152,8 +168,8 @@ def _read_row(line: bytes, index: int) -> dict[str, Any]:
         OptionError: it is neither a text nor an object with a prompt and known options.
     """
     try:
-        row: Any = json.loads(line)
-    except ValueError as error:  # also bytes that are not UTF-8
+        row: Any = json.loads(line, parse_constant=_refused)
+    except (ValueError, RecursionError) as error:  # also bytes that are not UTF-8
         raise InvalidTextError(f"row {index} is not JSON: {error}") from error
     if isinstance(row, str):
         return {"prompt": row}
@@ -167,21 +183,23 @@ def _read_row(line: bytes, index: int) -> dict[str, Any]:
 
 @contextmanager
 def _opened(target: Path) -> Generating[BinaryIO]:
-    """The output, open for appending behind its last whole line; no one else may write to it."""
+    """The output, open for appending; no one else may write to it."""
     with target.open("a+b") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             raise OptionError(f"another run is writing to {str(target)!r}") from error
-        file.seek(0)
-        whole = 0
-        for line in file:
-            whole += len(line) if line.endswith(b"\n") else 0
-        file.seek(0, os.SEEK_END)
-        if file.tell() > whole:
-            logger.info("removed a line that was cut short from %s", target)
-            file.truncate(whole)
         yield file
+
+
+def _cut(file: BinaryIO) -> None:
+    """Remove a last line that was cut short."""
+    file.seek(0)
+    whole = sum(len(line) for line in file if line.endswith(b"\n"))
+    file.seek(0, os.SEEK_END)
+    if file.tell() > whole:
+        logger.info("removed a line that was cut short from %s", file.name)
+        file.truncate(whole)
 
 
 def _done(file: BinaryIO, rows: _Rows, retry_errors: bool) -> set[int]:
@@ -194,9 +212,11 @@ def _done(file: BinaryIO, rows: _Rows, retry_errors: bool) -> set[int]:
     found: dict[int, tuple[object, bool]] = {}
     for number, line in enumerate(file, 1):
         try:
+            if not line.endswith(b"\n") and (found or line.startswith(START)):
+                break  # a line of ours that was cut short
             output: Any = json.loads(line)
             found[int(output["row"])] = output["key"], "error" in output
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
             raise OptionError(
                 f"line {number} of {file.name!r} was not written by structgen; choose another file"
             ) from error

@@ -42,7 +42,9 @@ def label_scores(
     for path, labels, start, end in _labels_in(pieces, text):
         label = data[start:end]
         decided = start + _deciding_bytes(label, labels)
-        first = bisect_right(ends, start)
+        # A token of no bytes at the very beginning wrote the end of the prompt anew: it belongs to
+        # what follows.
+        first = bisect_right(ends, start) if start else 0
         last = bisect_right(ends, decided - 1)
         part = tokens[first : last + 1]
         scores[path] = LabelScore(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from typing import Literal
 
 import pytest
@@ -11,11 +12,14 @@ from pydantic import BaseModel, Field, field_validator
 from structgen.errors import (
     BudgetError,
     InvalidTextError,
+    LimitError,
+    ModelError,
     OptionError,
     PromptTooLongError,
     ValidationFailedError,
 )
 from structgen.generator import Generator
+from structgen.options import Limits
 from structgen.results import Generation
 from structgen.testing import RandomLM, small_vocabulary
 
@@ -123,6 +127,36 @@ def test_too_long_a_prompt_and_too_small_a_budget_are_rows_too():
     generator = Generator(Picky, RandomLM(WORDS, context_length=150))
     results = generator.batch(["a", "b" * 200, "c"], max_new_tokens=[40, 40, 1], on_error="return")
     assert [type(r) for r in results[1:]] == [PromptTooLongError, BudgetError]
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("do_sample", [False, True])
+def test_a_row_without_finite_logits_fails_alone(value, do_sample):
+    class Broken(RandomLM):
+        def logits(self, token_ids):
+            logits = super().logits(token_ids)
+            return logits * 0 + value if token_ids[0] == 1 else logits
+
+    generator = Generator(Triage, Broken(WORDS), do_sample=do_sample, schema_prompt=False)
+    results = generator.batch(["a", "\x01b", "c"], on_error="return")
+    assert [type(r) for r in results] == [Triage, ModelError, Triage]
+
+
+def test_a_schema_that_grows_too_ambiguous_fails_alone():
+    option = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
+    tangle = {"anyOf": [{**option, "maxProperties": n} for n in range(1, 700)]}
+    nested = {"type": "array", "items": tangle, "minItems": 1}
+    generator = Generator(nested, RandomLM(WORDS), limits=Limits(max_threads=1))
+    assert all(isinstance(r, LimitError) for r in generator.batch(["a", "b"], on_error="return"))
+
+
+def test_lists_of_options_must_match_iterators_too():
+    generator = Generator(Triage, RandomLM(WORDS))
+    for options in ({"seeds": [1, 2]}, {"max_new_tokens": [60]}, {"seeds": [1, 2, 3, 4]}):
+        with pytest.raises(OptionError, match="match them"):
+            generator.batch(iter(["a", "b", "c"]), **options)
+    with pytest.raises(OptionError, match="one seed for each prompt"):
+        generator.batch(["a"], seeds=5)
 
 
 def test_no_prompts_give_no_values():

@@ -7,6 +7,7 @@ import threading
 from typing import Annotated, Literal
 
 import pytest
+import torch
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError, field_validator
 
 from structgen.errors import (
@@ -495,3 +496,21 @@ def test_what_the_prompt_ends_with_is_never_part_of_the_value(seed):
     assert b"".join(t.text for t in result.tokens).decode() == result.text
     deltas = [event.delta for event in generator.stream("Team: ")]
     assert "".join(deltas) == result.text
+
+
+def test_the_labels_share_one_probability_however_they_begin():
+    lm = RandomLM(MERGES)
+    lm.encode_prompt = MERGES.encode
+    blank, billing = MERGES.encode(" ")[0], MERGES.encode(" billing")[0]
+
+    def logits(ids):
+        found = torch.full((MERGES.width,), -30.0)
+        found[[blank, billing]] = torch.tensor([0.1, 0.9]).log()
+        return found if ids[-1] != blank else RandomLM.logits(lm, ids)
+
+    lm.logits = logits
+    labels = ("billing", "sales")
+    generator = Generator(Literal[labels], lm, schema_prompt=False, do_sample=True)
+    scores = {r.text: r for r in (generator.run("Team: ", seed=seed) for seed in range(60))}
+    assert set(scores) == set(labels)
+    assert scores["sales"].labels["$"].probability < 0.11

@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field
 
 import structgen as sg
 from structgen.errors import InvalidTextError, OptionError, UnsupportedSchemaError
-from structgen.testing import RandomLM, small_vocabulary
+from structgen.testing import RandomLM, ScriptedLM, small_vocabulary
 
 WORDS = small_vocabulary(['{"', '":', " true", " false", "team", ", "])
 
@@ -73,3 +73,15 @@ def test_a_bad_schema_shows_before_anything_runs():
 def test_what_is_no_batch_is_refused(pairs, options, message):
     with pytest.raises(OptionError, match=message):
         sg.generate_many(pairs, lm=RandomLM(WORDS), **options)
+
+
+def test_an_iterator_of_bans_holds_for_every_schema():
+    class Word(BaseModel):
+        text: str = Field(max_length=4)
+
+    class Other(Word):
+        pass
+
+    lm = ScriptedLM(WORDS, '{"text": "qq"}')
+    values = sg.generate_many([(Word, "a"), (Other, "b")], lm=lm, banned_strings=iter(["q"]))
+    assert not any("q" in value.text for value in values)

@@ -190,6 +190,39 @@ def test_an_output_of_other_rows_or_another_schema_is_left_alone(rows, out):
     assert out.read_text(encoding="utf-8") == "my notes\n"
 
 
+def test_a_file_of_someone_else_keeps_its_last_line(rows, out):
+    for content in ("one line", "two\nlines", '{"row": 0}\nhalf a li', "[1, 2]"):
+        out.write_text(content, encoding="utf-8")
+        with pytest.raises(OptionError, match="not written by structgen"):
+            run_jsonl(generator(), rows, out)
+        assert out.read_text(encoding="utf-8") == content
+
+
+def test_the_input_is_never_the_output(rows, tmp_path):
+    before = rows.read_bytes()
+    with pytest.raises(OptionError, match="is the input"):
+        run_jsonl(generator(), rows, rows)
+    with pytest.raises(OptionError, match="a folder, or in none"):
+        run_jsonl(generator(), rows, tmp_path / "missing" / "out.jsonl")
+    assert rows.read_bytes() == before
+
+
+def test_strange_rows_end_as_errors_of_their_own(tmp_path, out):
+    rows = tmp_path / "rows.jsonl"
+    lines = [
+        '{"prompt": [{"role": 5, "content": "x"}]}',
+        "[" * 100_000,
+        '{"prompt": "x", "id": NaN}',
+        '{"prompt": "b", "id": "\\ud800"}',
+    ]
+    rows.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    assert run_jsonl(generator(), rows, out) == RunReport(1, 3, 0)
+    assert {line["row"]: line.get("id") for line in read(out)}[3] == "\ud800"
+    out.write_text('{"row": 1e999, "key": "x"}\n', encoding="utf-8")
+    with pytest.raises(OptionError, match="not written by structgen"):
+        run_jsonl(generator(), rows, out)
+
+
 def test_two_runs_cannot_write_to_one_file(rows, out):
     import fcntl
 

@@ -21,7 +21,7 @@ from structgen.results import FinishReason
 from structgen.runtime import events
 from structgen.runtime.events import Step
 from structgen.runtime.lm import Cache, LanguageModel
-from structgen.runtime.loop import wait_for
+from structgen.runtime.loop import checked_logits, wait_for
 from structgen.runtime.masking import masker_for
 from structgen.runtime.sampling import penalise
 
@@ -174,7 +174,7 @@ class _Search:
         else:
             cache = self._lm.select(cache, [beam.parent for beam in beams])
             logits = self._lm.extend(cache, chunks)
-        logits = logits.float()
+        logits = checked_logits(self._lm, logits, len(beams))
         wait_for(logits.device)
         self.effort.forward_passes += 1
         self.effort.forward_s += time.perf_counter() - started

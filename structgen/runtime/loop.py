@@ -20,14 +20,17 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from structgen.errors import GenerationError, ModelError, StructgenError, UsageError
 from structgen.runtime.events import Event, Failed, Finished, Request, Session, Step
 from structgen.runtime.lm import Cache, LanguageModel
-from structgen.runtime.masking import Masker, Masks, masker_for
+from structgen.runtime.masking import Masker, Masks, masker_for, n_words
 from structgen.runtime.sampling import Sampling, choose_each
+from structgen.tokens.mask_rows import NONE, MaskRow
 
 
 def decode(
@@ -115,6 +118,13 @@ class _Row:
     @property
     def session(self) -> Session:
         return self.request.session
+
+    def check_mask(self) -> None:
+        """Note what the session raises when it is asked for its mask."""
+        try:
+            self.session.mask_row()
+        except StructgenError as error:
+            self.error = error
 
     def ending(self) -> Finished | Failed | None:
         """The closing event, if the row is at its end."""
@@ -207,7 +217,9 @@ class _Batch:
 
     def _turn(self, rows: list[_Row], forward: Callable[[], Tensor]) -> list[Step]:
         with _timed(rows, "forward_s"):
-            logits = self._checked(forward(), rows)  # [B, W]
+            logits = checked_logits(self.lm, forward(), len(rows))  # [B, W]
+        for row in rows:
+            row.forward_passes += 1
         with _timed(rows, "mask_s"):
             masks = self._masks(rows)  # computed while an accelerator still works
         with _timed(rows, "forward_s"):
@@ -228,21 +240,17 @@ class _Batch:
             logits = logits[which]
         return logits
 
-    def _checked(self, logits: Tensor, rows: list[_Row]) -> Tensor:
-        """Float32 logits [B, W], after a look at their shape."""
-        expected = (len(rows), self.lm.vocabulary.width)
-        if logits.shape != expected:
-            raise ModelError(
-                f"{self.lm.name} returned logits of shape {tuple(logits.shape)} where its "
-                f"vocabulary asks for {expected}"
-            )
-        for row in rows:
-            row.forward_passes += 1
-        return logits.float()
-
     def _masks(self, rows: list[_Row]) -> Masks:
         """The masks of all rows."""
-        masks = self.masker.collect([row.session for row in rows])
+        try:
+            masks = self.masker.collect([row.session for row in rows])
+        except StructgenError:
+            for row in rows:
+                row.check_mask()
+            nothing = Nothing(self.lm.vocabulary.width)
+            masks = self.masker.collect(
+                [row.session if row.error is None else nothing for row in rows]
+            )
         for row in rows:
             if row.first_mask_s is None:
                 row.first_mask_s = time.perf_counter() - row.started - row.forward_s
@@ -264,11 +272,41 @@ class _Batch:
                 )
             if row.error is not None:
                 continue
-            row.session.advance(token_id)
+            try:
+                row.session.advance(token_id)
+            except StructgenError as error:
+                row.error = error
+                continue
             row.history.append(token_id)
             end = token_id in eos
             steps.append(Step(row.request.row, token_id, False, log_prob, valid_mass, end))
         return steps
+
+
+class Nothing:
+    """In the place of a session that failed: it allows nothing."""
+
+    def __init__(self, width: int) -> None:
+        self._row = MaskRow(NONE, NONE, n_words(width))
+
+    def fill_mask(self, row: NDArray[np.int32]) -> None:
+        """Write zeros to `row`, int32 [N]."""
+        row[:] = 0
+
+    def mask_row(self) -> MaskRow:
+        """The mask that allows nothing."""
+        return self._row
+
+
+def checked_logits(lm: LanguageModel, logits: Tensor, n_rows: int) -> Tensor:
+    """Float32 logits [B, W], after a look at their shape."""
+    expected = (n_rows, lm.vocabulary.width)
+    if logits.shape != expected:
+        raise ModelError(
+            f"{lm.name} returned logits of shape {tuple(logits.shape)} where its "
+            f"vocabulary asks for {expected}"
+        )
+    return logits.float()
 
 
 def _forced(row: _Row) -> list[Step]:
@@ -276,9 +314,12 @@ def _forced(row: _Row) -> list[Step]:
     if row.error is not None:
         return []
     with _timed([row], "mask_s"):
-        token_ids = [] if row.session.exhausted else row.session.forced()
-        for token_id in token_ids:
-            row.session.advance(token_id)
+        try:
+            token_ids = [] if row.session.exhausted else row.session.forced()
+            for token_id in token_ids:
+                row.session.advance(token_id)
+        except StructgenError as error:
+            row.error, token_ids = error, []
     row.pending += token_ids
     row.history += token_ids
     name = row.request.row
@@ -289,7 +330,7 @@ def _choose(logits: Tensor, masker: Masker, masks: Masks, rows: list[_Row]) -> _
     """Mask the logits [B, W] in place and choose a token in each row."""
     all_mass = logits.logsumexp(dim=-1)  # [B]
     for place in masker.apply(logits, masks):
-        rows[place].error = GenerationError(
+        rows[place].error = rows[place].error or GenerationError(
             "no token may come next, although the value is not finished: this is an error in "
             "structgen or in the session, please report it with the schema"
         )

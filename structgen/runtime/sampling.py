@@ -58,7 +58,7 @@ class Sampling:
         _check("min_p", self.min_p, (int, float), 0.0, 1.0, "above 0 and at most 1, or None")
         _check("seed", self.seed, (int,), -1, 2**63 - 1, "a whole number from 0 to 2**63 - 1")
         penalty = self.repetition_penalty
-        _check("repetition_penalty", penalty, (int, float), 0.0, FLOAT.max, "a number above 0")
+        _check("repetition_penalty", penalty, (int, float), 0.0, 1e3, "above 0 and at most 1000")
 
     def attempt(self, index: int) -> Sampling:
         """How attempt number `index` at the same value chooses its tokens, 0 being the first.
@@ -187,7 +187,9 @@ def draw(logits: Tensor, generators: Sequence[torch.Generator]) -> Tensor:
     point = torch.cat([_uniform(generator) for generator in generators])[:, None] * total
     drawn = torch.searchsorted(cumulative, point, right=True)  # [B, 1]
     last = torch.searchsorted(cumulative, total)  # a point rounded up to the total ends here
-    return torch.minimum(drawn, last)[:, 0]
+    # Logits that are no numbers have no distribution: some token is returned, and the caller finds
+    # out by its probability.
+    return torch.minimum(drawn, last)[:, 0].clamp(max=logits.shape[-1] - 1)
 
 
 def _uniform(generator: torch.Generator) -> Tensor:

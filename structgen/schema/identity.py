@@ -77,7 +77,7 @@ def copied(content: bytes) -> dict[str, Any]:
 
 
 def _is_small(source: dict[str, Any]) -> bool:
-    """Whether a JSON Schema has few enough parts, with one that occurs in many places counted there.
+    """Whether a JSON Schema has few enough parts, one in many places counted in each of them.
 
     Marshal would write it out in each of them: a few dicts that hold each other twice are enough
     to fill the memory.

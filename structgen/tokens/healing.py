@@ -18,7 +18,7 @@ from structgen.tokens.vocabulary import Vocabulary
 
 MOST_HELD = 4
 """Tokens of a prompt that are looked at."""
-MOST_TRIED = 64
+MOST_TRIED = 16
 """Longer tokens that are tried at each place, evenly taken from all."""
 
 
@@ -52,8 +52,8 @@ def _held(table: StateTable, tail: tuple[int, ...]) -> tuple[int, ...]:
     """The tokens at the end of a prompt in whose place the tokenizer could write a longer one."""
     vocabulary = table.automaton.vocabulary
     data = vocabulary.decode(tail)
-    held = 0
-    for start in range(len(data)):
+    held, start = 0, 0
+    for first in tail:
         longer = table.longer_tokens(table.start, find(table, data[start:]))
         for token_id in longer[:: -(-len(longer) // MOST_TRIED) or 1].tolist():
             token = vocabulary.bytes_of(token_id) or b""
@@ -61,6 +61,7 @@ def _held(table: StateTable, tail: tuple[int, ...]) -> tuple[int, ...]:
             kept = common(tail, ids)
             if token_id in ids[len(kept) : len(kept) + 1]:
                 held = max(held, len(tail) - len(kept))
+        start += len(vocabulary.bytes_of(first) or b"")
     return tail[len(tail) - held :]
 
 

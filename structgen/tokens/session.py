@@ -64,10 +64,11 @@ class Session:
         # Tokens that may still be needed after the next one; -1 once the value has ended, so that
         # one comparison with `State.worst` tells whether a state's own mask and successors hold.
         self._left = ENDLESS if max_tokens is None else max_tokens - 1
-        if prompt_ids:
-            self._begin_behind(prompt_ids)
+        ids = _token_ids(prompt_ids)
+        if ids:
+            self._begin_behind(ids)
 
-    def _begin_behind(self, prompt_ids: Sequence[int]) -> None:
+    def _begin_behind(self, prompt_ids: list[int]) -> None:
         state = healing_state(self._source.current(), prompt_ids)
         if state.held and self._left < state.table.tokens_to_finish(state) - 1:
             state = state.table.start  # the budget has no room for more than the value
@@ -302,6 +303,14 @@ def _index(value: object, what: str) -> int:
 
 def _token_id(value: object) -> int:
     return _index(value, "a token id is")
+
+
+def _token_ids(value: object) -> list[int]:
+    """A prompt's token ids, also of an array or tensor of one dimension."""
+    items = value.tolist() if hasattr(value, "tolist") else value  # pyright: ignore[reportAttributeAccessIssue]
+    if not isinstance(items, list | tuple):
+        raise OptionError(f"prompt_ids must be a list of token ids, got {value!r}")
+    return [_token_id(item) for item in cast("list[object]", items)]
 
 
 def _wrong_rows(row: IntArray, shape: tuple[int, ...]) -> OptionError:

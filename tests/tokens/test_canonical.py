@@ -9,11 +9,13 @@ from __future__ import annotations
 import json
 from typing import Literal
 
+import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from structgen.compiler import compile as compile_schema
+from structgen.errors import OptionError
 from structgen.schema.roots import OneOf
 from structgen.testing import small_vocabulary
 from structgen.tokens.vocabulary import Vocabulary
@@ -165,3 +167,15 @@ def test_special_and_unknown_tokens_of_a_prompt_are_no_text():
     for prompt_ids in ([eos], [eos, eos], [1, eos, MERGES.encode(" ")[0]], [10**6, 10**6]):
         session = compiled.session(prompt_ids=prompt_ids)
         assert len(session.held_back) < len(prompt_ids)
+
+
+def test_a_prompt_may_be_an_array_and_nothing_else_than_ids():
+    compiled = compile_schema(OneOf(["a", "b"]), MERGES)
+    ids = MERGES.encode("x: ")
+    assert (
+        compiled.session(prompt_ids=np.array(ids)).held_back
+        == compiled.session(prompt_ids=ids).held_back
+    )
+    for wrong in ("abc", b"abc", 5, [None], [1.5], None):
+        with pytest.raises(OptionError):
+            compiled.session(prompt_ids=wrong)
