@@ -163,6 +163,18 @@ def test_tables():
     ]
 
 
+def test_a_page_takes_the_results(results):
+    page = f"# Title\n{tables.BEGIN}\nold\n{tables.END}\nend\n"
+    written = tables.into_page(page, results)
+    assert written.startswith("# Title\n")
+    assert written.endswith(f"{tables.END}\nend\n")
+    assert "old" not in written
+    assert "`structgen bench` on 2025-02-28" in written
+    assert tables.into_page(written, results) == written
+    with pytest.raises(OptionError, match="needs the lines"):
+        tables.into_page("# Title\n", results)
+
+
 def test_plots_are_drawn(results, tmp_path):
     pytest.importorskip("matplotlib", reason="plots need the extra `bench`")
     written = plots.draw(results, tmp_path)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from structgen.errors import OptionError
+
 Results = dict[str, Any]
 Row = Sequence[object]
 
@@ -12,6 +14,36 @@ Row = Sequence[object]
 def report(results: Results) -> str:
     """All tables of a run."""
     return "\n\n".join(f"{title}\n\n{table(rows)}" for title, rows in tables(results)) + "\n"
+
+
+BEGIN, END = "<!-- results: written by structgen bench --page -->", "<!-- end of results -->"
+
+
+def into_page(page: str, results: Results) -> str:
+    """A Markdown page with the results in the place of those between its two marks.
+
+    Raises:
+        OptionError: it lacks the marks.
+    """
+    before, begin, rest = page.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise OptionError(f"the page needs the lines {BEGIN!r} and {END!r}")
+    return f"{before}{BEGIN}\n\n{_about(results)}\n\n{report(results)}\n{END}{after}"
+
+
+def _about(results: Results) -> str:
+    """Where the figures are from, as a sentence or two."""
+    about = results["about"]
+    versions = ", ".join(
+        f"{name} {version}" for name, version in about["versions"].items() if version
+    )
+    return (
+        f"Written by `{about['command']}` on {about['date']}: {about['processor']}, "
+        f"{about['cores']} cores, Python {about['python']}, {versions}. "
+        f"Masks: the vocabulary `{results['vocabulary']['tokenizer']}`, "
+        f"{results['vocabulary']['width']:,} columns."
+    )
 
 
 def tables(results: Results) -> Iterator[tuple[str, list[Row]]]:

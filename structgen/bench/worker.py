@@ -14,6 +14,7 @@ from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any, TextIO
 
+from structgen.bench.bare import BARE_MIB
 from structgen.bench.engines import ENGINES, Engine, Setup
 from structgen.bench.engines.base import Grammar, Walker, allows
 from structgen.bench.measure import SLOW_S, in_turns, resident_mib
@@ -32,7 +33,6 @@ class Desk:
     """An engine, the workload, and the operations on them."""
 
     def __init__(self, job: dict[str, Any]) -> None:
-        started_mib = resident_mib()
         self.lm: Any = None
         if job["tokenizer"]:
             self.setup = _setup(job)
@@ -44,7 +44,7 @@ class Desk:
         self.engine: Engine = ENGINES[job["engine"]](self.setup)
         # The vocabulary is a part of the engine only where the engine is structgen.
         is_ours = job["engine"] == "structgen"
-        self.set_up_mib = resident_mib() - (started_mib if is_ours else vocabulary_mib)
+        self.set_up_mib = resident_mib() - (BARE_MIB if is_ours else vocabulary_mib)
         self.walks = token_walks(self.setup.vocabulary)
         self.grammars: dict[str, Grammar] = {}
         self.writers: dict[str, Writer] = {}

@@ -37,13 +37,14 @@ def add(parsers: Parsers) -> None:
     option("--limit", type=float, default=20, help="seconds that a call may take (default: 20)")
     option("--date", default=None, help="of the report (default: today)")
     option("--check", action="store_true", help="exit status 1 if a promised figure is missed")
+    option("--page", metavar="FILE", help="put the tables into a Markdown page, between its marks")
     option("--draw", metavar="FILE", help="measure nothing, show and draw the results in a file")
     parser.set_defaults(run=_run)
 
 
 def _run(options: argparse.Namespace) -> int:
     from structgen.bench.run import run, write
-    from structgen.bench.tables import report
+    from structgen.bench.tables import into_page, report
 
     folder = Path(options.out)
     if options.draw:
@@ -57,6 +58,9 @@ def _run(options: argparse.Namespace) -> int:
         _say(f"wrote {write(results, folder)}")
     print(report(results))
     _draw(results, folder)
+    if options.page:
+        page = Path(options.page)
+        page.write_text(into_page(page.read_text(encoding="utf-8"), results), encoding="utf-8")
     return int(options.check and not all(figure["held"] for figure in results["figures"]))
 
 
