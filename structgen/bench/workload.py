@@ -186,8 +186,8 @@ _JSON: dict[type[Closed], tuple[dict[str, Any], ...]] = {
          "subscribed": False},
     ),
     Triage: (
-        {"reasoning": 'The customer says: "my card was charged twice" for order 48213, so billing '
-         "has to look at the payment, and the tone is angry but polite.",
+        {"reasoning": "The customer says that the card was charged twice for order 48213, so "
+         "billing has to look at the payment, and the tone is angry but polite.",
          "team": "billing", "urgent": True},
     ),
     Customer: (
@@ -198,7 +198,7 @@ _JSON: dict[type[Closed], tuple[dict[str, Any], ...]] = {
         {"number": "2024-00317", "lines": [
             {"product": "Desk lamp, brass", "quantity": 2, "price": 49.9},
             {"product": "Bulb E27", "quantity": 10, "price": 3.25},
-         ], "remarks": ["Deliver to the back door.", "Payable within 14 days"]},
+         ], "remarks": ['Deliver to the "back" door.', "Payable within 14 days"]},
     ),
     Profile: (
         {"name": "Alan Turing", "email": "alan@example.org", "phone": None, "age": 41,

@@ -1,12 +1,16 @@
 """The CUDA kernel that masks a batch; imported only where logits are on such a device."""
 
+# Triton comes with torch's CUDA builds alone, so a type checker may or may not know it.
+# pyright: reportMissingImports=false, reportUnknownParameterType=false
+# pyright: reportIndexIssue=false, reportArgumentType=false
+
 from __future__ import annotations
 
 from typing import Any
 
 import torch
-import triton  # pyright: ignore[reportMissingTypeStubs]
-import triton.language as tl  # pyright: ignore[reportMissingTypeStubs]
+import triton
+import triton.language as tl
 from torch import Tensor
 
 BLOCK = 2048
@@ -14,7 +18,7 @@ BLOCK = 2048
 
 
 @triton.jit
-def _forbid(  # pyright: ignore[reportUnknownParameterType]
+def _forbid(
     logits: Any,
     rows: Any,
     slots: Any,
@@ -50,5 +54,5 @@ def forbid(logits: Tensor, rows: Tensor, slots: Tensor) -> None:
     with torch.cuda.device_of(logits):
         _forbid[grid](
             logits, rows, slots, logits.stride(0), logits.stride(1), rows.shape[1], width,
-            block=BLOCK,  # pyright: ignore[reportArgumentType]  # triton wraps it itself
+            block=BLOCK,
         )  # fmt: skip
