@@ -189,6 +189,10 @@ def state_cost(program: ProgramArrays, plan: Plan, state: int, a: int, b: int) -
         loop = states[state, LOOP]
         each = cost[loop, 1] - cost[loop, 0]
         share = limits[1] if states[state, FLAGS] & CHARS else 1
+        if state != loop:
+            # A unit may be under way here, and then no token takes it together with the next ones.
+            tokens += each
+            a -= 1
         tokens += (a - 1) * each // share
     return min(tokens, UNREACHABLE)
 

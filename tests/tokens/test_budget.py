@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from structgen.compiler import compile  # noqa: A004
 from structgen.errors import BudgetError, IllegalTokenError, VocabularyError
 from structgen.options import Limits, Options
+from structgen.schema import nodes
 from structgen.tokens.session import Session
 from structgen.tokens.vocabulary import Vocabulary
 from tests import strategies
@@ -94,6 +95,21 @@ def test_budgets_of_random_schemas(schema, options, seed):
         text, taken = generate(compiled.session, vocabulary, rng, budget, choose)
         assert len(taken) <= budget
         assert oracle.is_value(text), text
+
+
+@pytest.mark.parametrize("seed", [76, 119, 121])
+def test_a_unit_under_way_is_reckoned(seed):
+    """Twice escaped, a character may begin with three backslashes, which hold no unit yet."""
+    rng = random.Random(seed)
+    vocabulary = random_vocabulary(rng)
+    item = nodes.Embedded(nodes.Embedded(nodes.Array(nodes.String(2))))
+    compiled = compile_nodes(
+        nodes.Schema(nodes.Array(item, 3), {}), vocabulary, Options(layout="compact")
+    )
+    for slack in SLACK:
+        budget = compiled.min_tokens + slack
+        _, taken = generate(compiled.session, vocabulary, rng, budget, wasteful)
+        assert len(taken) <= budget
 
 
 @examples(40)
