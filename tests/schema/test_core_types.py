@@ -64,6 +64,7 @@ from typing_extensions import TypedDict
 from structgen.errors import SchemaError, UnsatisfiableSchemaError, UnsupportedSchemaError
 from structgen.schema.jsonschema.admits import admits
 from structgen.schema.load import load_schema
+from tests.names import plain
 from tests.schema.samples import sample
 
 T = TypeVar("T")
@@ -351,7 +352,7 @@ def validates(row: int, text: str) -> bool:
     return True
 
 
-ROWS = [pytest.param(i, id=f"{i}-{str(row[0])[:40]}") for i, row in enumerate(TABLE)]
+ROWS = [pytest.param(i, id=f"{i}-{plain(row[0])[:40]}") for i, row in enumerate(TABLE)]
 
 
 @pytest.mark.parametrize("row", ROWS)
@@ -460,7 +461,7 @@ class Checked:
         (A[Sequence[int], F(max_length=2)], ()),
         (A[net.HttpUrl, F(max_length=30)], ("$",)),
     ],
-    ids=str,
+    ids=plain,
 )
 def test_checks_that_run_afterwards_are_listed(source: Any, paths: tuple[str, ...]):
     assert load_schema(source).validators == paths

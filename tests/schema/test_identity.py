@@ -33,6 +33,7 @@ from structgen.schema.fingerprint import fingerprint
 from structgen.schema.identity import CLASSES, UNREAD, copied, identity
 from structgen.schema.keywords import HARMLESS
 from structgen.schema.load import load_schema
+from tests.names import plain
 from tests.shapes import models as shapes
 
 
@@ -149,7 +150,7 @@ OBSCURE: list[Any] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("source", OBSCURE, ids=repr)
+@pytest.mark.parametrize("source", OBSCURE, ids=plain)
 def test_what_cannot_be_written_exactly_has_no_content(source):
     assert identity(source) is None
 
