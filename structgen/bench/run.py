@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,13 @@ MEASURE: dict[str, Callable[[Run], dict[str, Any]]] = {
 
 
 def run(
-    plan: Plan, *, date: str = "", command: str = "", say: Callable[[str], None] = lambda _: None
+    plan: Plan,
+    *,
+    date: str = "",
+    command: str = "",
+    say: Callable[[str], None] = lambda _: None,
+    known: Mapping[str, Any] | None = None,
+    keep: Callable[[dict[str, Any]], object] = lambda _: None,
 ) -> dict[str, Any]:
     """Everything that the plan asks for.
 
@@ -33,7 +39,10 @@ def run(
         date: when, for the report.
         command: how this was started, for the report.
         say: told what is being measured.
+        known: the results of an earlier run: what it measured is not measured again.
+        keep: given what there is after each measure, so that a run that is stopped loses little.
     """
+    known = known or {}
     results: dict[str, Any] = {
         "format": FORMAT,
         "about": {"date": date, "command": command, **about()},
@@ -41,12 +50,25 @@ def run(
         "not_installed": plan.absent,
     }
     begun = Run(plan, say)
-    for name in MEASURE:
-        if name in plan.only:
-            results[name] = MEASURE[name](begun)
-    results["refused"] = begun.refused
-    results["figures"] = figures(results)
+    for name, measure in MEASURE.items():
+        if name in known:
+            results[name] = known[name]
+        elif name in plan.only:
+            results[name] = measure(begun)
+        else:
+            continue
+        results["refused"] = _joined(known.get("refused", {}), begun.refused)
+        results["figures"] = figures(results)
+        keep(results)
     return results
+
+
+def _joined(
+    before: Mapping[str, Mapping[str, str]], now: Mapping[str, Mapping[str, str]]
+) -> dict[str, dict[str, str]]:
+    """What engines did not do, in two runs."""
+    engines = [*before, *(name for name in now if name not in before)]
+    return {name: {**before.get(name, {}), **now.get(name, {})} for name in engines}
 
 
 def _short(tokenizer: str) -> str:

@@ -38,12 +38,13 @@ def add(parsers: Parsers) -> None:
     option("--date", default=None, help="of the report (default: today)")
     option("--check", action="store_true", help="exit status 1 if a promised figure is missed")
     option("--page", metavar="FILE", help="put the tables into a Markdown page, between its marks")
+    option("--go-on", action="store_true", help="keep what results.json in DIR already holds")
     option("--draw", metavar="FILE", help="measure nothing, show and draw the results in a file")
     parser.set_defaults(run=_run)
 
 
 def _run(options: argparse.Namespace) -> int:
-    from structgen.bench.run import run, write
+    from structgen.bench.run import RESULTS, run, write
     from structgen.bench.tables import into_page, report
 
     folder = Path(options.out)
@@ -53,8 +54,15 @@ def _run(options: argparse.Namespace) -> int:
     else:
         folder.mkdir(parents=True, exist_ok=True)
         date = options.date or datetime.now(UTC).date().isoformat()
-        command = shlex.join(["structgen", *sys.argv[1:]])
-        results = run(_plan(options, folder), date=date, command=command, say=_say)
+        known = _read(folder / RESULTS) if options.go_on and (folder / RESULTS).exists() else None
+        results = run(
+            _plan(options, folder),
+            date=date,
+            command=shlex.join(["structgen", *sys.argv[1:]]),
+            say=_say,
+            known=known,
+            keep=lambda results: write(results, folder),
+        )
         _say(f"wrote {write(results, folder)}")
     print(report(results))
     _draw(results, folder)
@@ -101,7 +109,7 @@ def _read(path: Path) -> dict[str, Any]:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise OptionError(f"--draw {path}: {error}") from error
+        raise OptionError(f"{path} holds no results: {error}") from error
 
 
 def _measures() -> tuple[str, ...]:
