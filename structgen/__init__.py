@@ -21,6 +21,23 @@ if TYPE_CHECKING:
     from structgen.api import stream as stream
     from structgen.api import structured as structured
     from structgen.api import warmup as warmup
+    from structgen.classification.api import classify as classify
+    from structgen.classification.api import classify_many as classify_many
+    from structgen.classification.classifier import Classifier as Classifier
+    from structgen.classification.evaluation import Evaluated as Evaluated
+    from structgen.classification.evaluation import Evaluation as Evaluation
+    from structgen.classification.evaluation import evaluate as evaluate
+    from structgen.classification.fields import ClassifiedFields as ClassifiedFields
+    from structgen.classification.fields import classify_fields as classify_fields
+    from structgen.classification.files import classify_file as classify_file
+    from structgen.classification.multi import MultiLabelClassifier as MultiLabelClassifier
+    from structgen.classification.results import Classification as Classification
+    from structgen.classification.results import LabelAnswer as LabelAnswer
+    from structgen.classification.results import Level as Level
+    from structgen.classification.results import MultiLabel as MultiLabel
+    from structgen.classification.results import RankedLabel as RankedLabel
+    from structgen.classification.shortlist import BM25 as BM25
+    from structgen.classification.shortlist import Nearest as Nearest
     from structgen.compiler import CompiledSchema as CompiledSchema
     from structgen.compiler import cache_info as cache_info
     from structgen.compiler import clear_cache as clear_cache
@@ -69,15 +86,23 @@ if TYPE_CHECKING:
     from structgen.schema.roots import OneOf as OneOf
     from structgen.schema.roots import Regex as Regex
     from structgen.schema.roots import Sequence as Sequence
+    from structgen.schema.roots import SomeOf as SomeOf
     from structgen.schema.roots import Text as Text
     from structgen.schema.roots import Thinking as Thinking
     from structgen.schema.roots import Thought as Thought
     from structgen.streams import AsyncStream as AsyncStream
     from structgen.streams import Stream as Stream
     from structgen.streams import StreamEvent as StreamEvent
+    from structgen.taxonomy import Entry as Entry
+    from structgen.taxonomy import Taxonomy as Taxonomy
+    from structgen.taxonomy import Verification as Verification
     from structgen.tokens.session import Session as Session
     from structgen.tokens.session import fill_masks as fill_masks
     from structgen.tokens.vocabulary import Vocabulary as Vocabulary
+    from structgen.toolset.calls import ToolCall as ToolCall
+    from structgen.toolset.choice import Tools as Tools
+    from structgen.toolset.choice import tools as tools
+    from structgen.toolset.tool import Tool as Tool
     from structgen.warming import WarmedSchema as WarmedSchema
     from structgen.warming import WarmupReport as WarmupReport
 
@@ -94,6 +119,20 @@ _HOMES = {
         "structured",
         "warmup",
     ),
+    "structgen.classification.api": ("classify", "classify_many"),
+    "structgen.classification.classifier": ("Classifier",),
+    "structgen.classification.evaluation": ("Evaluated", "Evaluation", "evaluate"),
+    "structgen.classification.fields": ("ClassifiedFields", "classify_fields"),
+    "structgen.classification.files": ("classify_file",),
+    "structgen.classification.multi": ("MultiLabelClassifier",),
+    "structgen.classification.results": (
+        "Classification",
+        "LabelAnswer",
+        "Level",
+        "MultiLabel",
+        "RankedLabel",
+    ),
+    "structgen.classification.shortlist": ("BM25", "Nearest"),
     "structgen.compiler": ("CompiledSchema", "cache_info", "clear_cache", "compile"),
     "structgen.errors": (
         "BudgetError",
@@ -132,10 +171,22 @@ _HOMES = {
     "structgen.runtime.hf": ("HFModel", "load"),
     "structgen.runtime.lm": ("LanguageModel",),
     "structgen.schema.functions": ("Arguments", "arguments_model", "arguments_of"),
-    "structgen.schema.roots": ("OneOf", "Regex", "Sequence", "Text", "Thinking", "Thought"),
+    "structgen.schema.roots": (
+        "OneOf",
+        "Regex",
+        "Sequence",
+        "SomeOf",
+        "Text",
+        "Thinking",
+        "Thought",
+    ),
     "structgen.streams": ("AsyncStream", "Stream", "StreamEvent"),
+    "structgen.taxonomy": ("Entry", "Taxonomy", "Verification"),
     "structgen.tokens.session": ("Session", "fill_masks"),
     "structgen.tokens.vocabulary": ("Vocabulary",),
+    "structgen.toolset.calls": ("ToolCall",),
+    "structgen.toolset.choice": ("Tools", "tools"),
+    "structgen.toolset.tool": ("Tool",),
     "structgen.warming": ("WarmedSchema", "WarmupReport"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, TypeVar, cast
 
 from pydantic_core import from_json
@@ -11,9 +11,10 @@ from structgen.automata.program import Program
 from structgen.errors import InvalidTextError, ValidationFailedError
 from structgen.memory import TableLedger
 from structgen.options import Options
+from structgen.results import LabelScore
 from structgen.schema.load import LoadedSchema
 from structgen.schema.nodes import Schema
-from structgen.schema.reading import Piece
+from structgen.schema.reading import Piece, rated
 from structgen.tokens.automaton import Automaton
 from structgen.tokens.parts import PartSession, limited_parts
 from structgen.tokens.session import Session, check_budget
@@ -130,7 +131,7 @@ class CompiledSchema(Generic[T]):
             source, self._automaton, self._tables, self.options, self.fingerprint, self._ledger
         )
 
-    def is_current(self, source: type) -> bool:
+    def is_current(self, source: object) -> bool:
         """Whether `source` has still the fields it had (Pydantic models can be rebuilt)."""
         core = getattr(source, "__pydantic_core_schema__", None)
         return core is None or core is self._source.core
@@ -173,6 +174,10 @@ class CompiledSchema(Generic[T]):
             return cast(T, self._source.loaded.reader.value(text))
         except ValueError as error:  # Pydantic's ValidationError is one
             raise ValidationFailedError(text, error, value=_json_value(text)) from error
+
+    def rated(self, value: T, labels: Mapping[str, LabelScore]) -> T:
+        """The value, where it says how sure the model was of it, with the scores of its labels."""
+        return cast(T, rated(self._source.loaded.reader, value, "$", labels))
 
     def pieces(self, text: str) -> tuple[Piece, ...]:
         """Where the parts of a generated text stand in which labels may be."""

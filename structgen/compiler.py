@@ -29,6 +29,7 @@ from structgen.schema.functions import arguments_model, forget_functions, is_fun
 from structgen.schema.identity import copied, identity
 from structgen.schema.load import LoadedSchema, load_schema
 from structgen.schema.roots import Form
+from structgen.schema.written import Composed
 from structgen.stamp import stamp
 from structgen.tokens.automaton import Automaton, bind
 from structgen.tokens.profiles import ProfileCache
@@ -62,8 +63,8 @@ class _Task:
 
     @property
     def source_key(self) -> Hashable | None:
-        """A type is remembered as such, a JSON Schema by its text."""
-        source = self.source if isinstance(self.source, type) else self.content
+        """A type or a set of tools is remembered as such, a JSON Schema by its text."""
+        source = self.source if isinstance(self.source, type | Composed) else self.content
         return None if source is None else (source, self.vocabulary_id, self.options)
 
     def content_key(self, digest: str) -> Hashable:
@@ -170,7 +171,7 @@ class Compiler:
     def _by_type(
         self, source: Any, vocabulary: Vocabulary, options: Options
     ) -> CompiledSchema[Any] | None:
-        if not isinstance(source, type):
+        if not isinstance(source, type | Composed):
             return None
         key = _Task(source, None, vocabulary, options).source_key
         compiled = self._schemas.by_source(key)

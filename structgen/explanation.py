@@ -30,6 +30,7 @@ from structgen.schema.nodes import (
     Raw,
     Ref,
     Schema,
+    Selection,
     String,
     Union,
     Verbatim,
@@ -231,7 +232,7 @@ def _array(node: Array) -> str:
             notes.append(f"at most {_count(len(node.prefix), 'item')}")
         elif node.max_items is not None:
             notes.append(f"at most {_count(node.max_items, 'item')}")
-    notes += ["no repeats"] * node.unique
+    notes += ["no repeats"] * node.unique + ["none below another"] * node.antichain
     notes += [_contains(part.minimum, part.maximum) for part in node.contains]
     return f"array ({', '.join(notes)})" if notes else "array"
 
@@ -263,6 +264,8 @@ def written_as(node: Node) -> tuple[str, ...]:
             return ("compact JSON inside the string",)
         case Choice() | Raw():
             return ("plain text, not JSON",)
+        case Selection():
+            return ("plain text, not JSON", "no choice twice")
         case Union() | AnyJson() | Ref() | Never() | Verbatim() | Parts():
             return ()
         case _:

@@ -106,14 +106,15 @@ class Job(Generic[T]):
             Written(1 if t.token_id in eos else len(t.text), t.log_prob, t.valid_mass)
             for t in tokens
         ]
+        labels = label_scores(self.compiled.pieces(last.text), last.text, written)
         return Generation(
-            value=value,
+            value=self.compiled.rated(value, labels),
             text=last.text,
             token_ids=tuple(step.token_id for step in last.steps if not step.end),
             finish_reason=last.end.finish_reason,
             usage=self._usage(),
             timings=self._timings(),
-            labels=label_scores(self.compiled.pieces(last.text), last.text, written),
+            labels=labels,
             rejected=tuple(attempt.text for attempt in self.attempts[:-1]),
             tokens=tokens,
         )

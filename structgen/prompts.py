@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from structgen.errors import InvalidTextError, OptionError
 from structgen.schema.describe import describe
-from structgen.schema.nodes import Choice, Parts, Raw, Schema
+from structgen.schema.nodes import Choice, Parts, Raw, Schema, Selection
 
 Prompt: TypeAlias = str | Sequence[Mapping[str, Any]]
 """A text, or chat messages with `role` and `content`."""
@@ -45,7 +45,7 @@ def _wording(schema: Schema) -> str:
             return CHOICE_WORDING
         case Raw(content) if not content.patterns:
             return ""
-        case Raw() | Parts():
+        case Raw() | Parts() | Selection():
             return TEXT_WORDING
         case _:
             return WORDING

@@ -24,7 +24,7 @@ from structgen.errors import InvalidTextError, OptionError, StructgenError
 from structgen.generator import Generator
 from structgen.jobs import Job, Refused
 from structgen.results import Generation
-from structgen.schema.nodes import Choice, Parts, Raw
+from structgen.schema.nodes import Choice, Parts, Raw, Selection
 
 logger = logging.getLogger("structgen")
 
@@ -103,7 +103,7 @@ class _Rows:
     def __init__(self, source: Path, generator: Generator[Any]) -> None:
         self._source = source
         self._generator = generator
-        self._is_text = isinstance(generator.compiled.schema.root, Choice | Raw | Parts)
+        self._is_text = isinstance(generator.compiled.schema.root, Choice | Raw | Parts | Selection)
         self._open: dict[int, tuple[str, Any]] = {}
 
     def lines(self) -> Iterator[tuple[int, bytes]]:

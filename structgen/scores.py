@@ -39,7 +39,7 @@ def label_scores(
     for token in tokens:
         ends.append((ends[-1] if ends else 0) + token.n_bytes)
     scores: dict[str, LabelScore] = {}
-    for path, labels, start, end in _labels_in(pieces, text):
+    for path, labels, start, end in labels_in(pieces, text):
         label = data[start:end]
         decided = start + _deciding_bytes(label, labels)
         # A token of no bytes at the very beginning wrote the end of the prompt anew: it belongs to
@@ -70,7 +70,7 @@ def _deciding_bytes(label: bytes, labels: Labels | Choice) -> int:
     return len(stem) + is_prefix
 
 
-def _labels_in(
+def labels_in(
     pieces: Sequence[Piece], text: str
 ) -> Iterator[tuple[str, Labels | Choice, int, int]]:
     """(path, labels, first byte, end byte) of each label in a text that was generated."""

@@ -10,6 +10,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from structgen.automata.antichains import Antichain
 from structgen.automata.frames import (
     CALL_FROM,
     CALL_TO,
@@ -85,6 +86,7 @@ def save(name: str, stored: Stored) -> bool:
         "fingerprint": stored.fingerprint,
         "title": stored.title,
         "min_tokens": automaton.min_tokens,
+        "antichains": [(each.first, each.end, each.separator) for each in program.antichains],
         "frames": [
             (frame.n_states, frame.digest, frame.max_tokens, frame.slack, frame.like is not None)
             for frame in program.frames
@@ -127,7 +129,13 @@ def _program(arrays: Arrays, header: Mapping[str, Any]) -> Program:
         at += n_states
     parts = {name: arrays[name] for name in ("states", "table", "classes", "calls")}
     labels = {name: arrays[name] for name in ("blob", "starts")}
-    return Program(**cast(Any, parts | labels), frames=tuple(frames), bases=tuple(bases))
+    antichains = tuple(Antichain(*each) for each in header["antichains"])
+    return Program(
+        **cast(Any, parts | labels),
+        frames=tuple(frames),
+        bases=tuple(bases),
+        antichains=antichains,
+    )
 
 
 def _check(program: Program, arrays: Arrays) -> None:
@@ -158,6 +166,8 @@ def _check(program: Program, arrays: Arrays) -> None:
     _demand(starts[0] == 0 and starts[-1] == len(blob))
     if n_labels:
         _check_labels(states, calls, starts)
+    for chain in program.antichains:
+        _demand(0 <= chain.first <= chain.end <= n_labels and bool(chain.separator))
     for frame in program.frames:
         like = frame.like
         _demand(like is None or (like.min() >= 0 and like.max() < frame.n_states))

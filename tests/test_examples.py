@@ -126,7 +126,7 @@ def test_the_readmes_example_runs_and_has_the_shape_that_is_shown(capsys):
             shown_and_found = (plain(block.shown), plain(outputs[-1]))
             shapes = {quoted.sub("Q", number.sub("#", text)) for text in shown_and_found}
             assert len(shapes) == 1
-    assert len(outputs) == 5
+    assert len(outputs) == 6
 
 
 def test_the_readme_links_to_files_that_exist():
@@ -151,6 +151,10 @@ def test_an_example_is_short_and_says_what_it_shows(path):
 
 
 EXPECTED = {
+    "agent_tools.py": r"(.*[?.] -> (forecast|set_timer) \([01]\.\d\d\): .*\n){2}"
+    r"only a timer: ringing in \d+ minutes\nseveral: .+\n",
+    "classification.py": r"(.*\.\n(  [01]\.\d\d \w+( > \w+)?\n){2}  next: [01]\.\d\d .*\n){3}"
+    r"\d forward passes for 5 labels\n",
     "extraction.py": r"name='.*' age=\d+ home=Home\(.*\).*(\n\$\.\S+ +\".*\" .* \d\.\d\d)+\n",
     "hf_generate.py": r"(with beams: name='.*' age=\d+ job='\w+'\n){2}"
     r"(fewer passes: .*\n){2}\d+ tokens in \d+ forward passes\n",

@@ -19,18 +19,19 @@ LEVELS = {
     "stamp": 0,
     "regex": 0.5,
     "schema": 1,
-    "automata": 2,
+    "automata": 2, "toolset": 2,
     "tokens": 3,
     "compiler": 4, "compiled": 4, "memory": 4, "remembered": 4, "stored": 4,
+    "taxonomy": 4.5,
     "runtime": 5, "testing": 5,
     "linter": 6, "explanation": 6, "prompts": 6, "scores": 6, "jobs": 6, "beams": 6, "batch": 6,
     "aligned": 6,
     "streams": 6, "partial": 6, "warming": 6, "generator": 6, "api": 6, "many": 6,
-    "runner": 6,
+    "runner": 6, "classification": 6,
     "integrations": 7, "bench": 7, "cli": 7, "__init__": 7, "__main__": 7,
 }  # fmt: skip
 
-ENGINE_LEVEL = 4
+ENGINE_LEVEL = 4.5
 """Up to here nothing may need torch."""
 
 ONLY_HOME = {

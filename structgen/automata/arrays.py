@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
+from structgen.automata.antichains import exclude_each_other, separator_in_json
 from structgen.automata.structures import Place, Target
 from structgen.errors import LimitError
 from structgen.schema.distinct import few_distinct
@@ -18,9 +19,12 @@ S = TypeVar("S", bound=Hashable)
 Targets = Callable[[Node], Sequence[Target]]
 
 
-def array_places(node: Array, targets: Targets) -> list[Place]:
-    """What may be written at each point of an array, beginning at its opening bracket."""
-    if few_distinct(node):
+def array_places(node: Array, targets: Targets, *, remembered: bool) -> list[Place]:
+    """What may be written at each point of an array, beginning at its opening bracket.
+
+    With `remembered`, a session sees to it that items differ.
+    """
+    if few_distinct(node) and not remembered:
         return _distinct(node, targets)
     if node.contains:
         return _containing(node, targets)
@@ -59,9 +63,19 @@ def _distinct(node: Array, targets: Targets) -> list[Place]:
     single = [targets(labels((text,))) for text in texts]
     most = len(texts) if node.max_items is None else node.max_items
 
+    separator = separator_in_json(node.separator)
+    excluded = [
+        {
+            index
+            for index, text in enumerate(texts)
+            if text == own or (node.antichain and exclude_each_other(text, own, separator))
+        }
+        for own in texts
+    ]
+
     def ways(at: frozenset[int]) -> Iterator[tuple[Sequence[Target], frozenset[int]]]:
         for index, target in enumerate(single if len(at) < most else ()):
-            if index not in at:
+            if at.isdisjoint(excluded[index]):
                 yield target, at | {index}
 
     return _explore(frozenset[int](), ways, lambda at: len(at) >= node.min_items)

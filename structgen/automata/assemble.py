@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import assert_never
 
+from structgen.automata.antichains import Antichain, without_the_widest
 from structgen.automata.arrays import array_places
 from structgen.automata.embedded import escaped_frame, escaped_text
 from structgen.automata.frames import NO_LIMIT, Frame, FrameBuilder
@@ -21,6 +22,7 @@ from structgen.automata.numbers import (
 from structgen.automata.patterns import pattern_frame
 from structgen.automata.plain import plain_number_frame
 from structgen.automata.raw import raw_frames, sequence_frame, stopped_frame
+from structgen.automata.selections import few_frame, many_frame, units
 from structgen.automata.strings import canonical_string_frame, string_frame
 from structgen.automata.structures import (
     BLANKS,
@@ -35,11 +37,18 @@ from structgen.automata.structures import (
     object_frame,
     targets_of,
 )
+from structgen.automata.tagged import FEWEST, Rest, Tagged, tagged_frame, told_apart
 from structgen.deadline import check_deadline
 from structgen.errors import LimitError
 from structgen.options import Options
 from structgen.regex import PatternTooLarge
-from structgen.schema.distinct import different_items, few_distinct, free_keys_differ, scoped
+from structgen.schema.distinct import (
+    MOST_DISTINCT,
+    different_items,
+    few_distinct,
+    free_keys_differ,
+    scoped,
+)
 from structgen.schema.nodes import (
     AnyJson,
     Array,
@@ -56,6 +65,7 @@ from structgen.schema.nodes import (
     Raw,
     Ref,
     Schema,
+    Selection,
     String,
     Union,
     Verbatim,
@@ -86,6 +96,7 @@ class Assembly:
     label_sets: tuple[tuple[bytes, ...], ...]
     """Sorted label texts; a label's number counts through all sets in this order."""
     root: tuple[Target, ...]
+    antichains: tuple[Antichain, ...] = ()
 
 
 def assemble(schema: Schema, options: Options) -> Assembly:
@@ -94,7 +105,8 @@ def assemble(schema: Schema, options: Options) -> Assembly:
     root = assembler.targets(schema.root)
     assembler.build_pending()
     frames = _callees_first(assembler.frames)
-    return Assembly(frames, tuple(assembler.label_sets), tuple(root))
+    antichains = tuple(assembler.antichains)
+    return Assembly(frames, tuple(assembler.label_sets), tuple(root), antichains)
 
 
 def _callees_first(frames: Mapping[object, Frame]) -> dict[object, Frame]:
@@ -125,12 +137,13 @@ class _Assembler:
         if self._punctuation.max_blanks:
             self.frames[BLANKS] = blanks_frame()
         self.label_sets: list[tuple[bytes, ...]] = []
+        self.antichains: list[Antichain] = []
         self._n_labels = 0
         self._intervals: dict[int, Target] = {}
         self._anything: dict[bool, list[Target]] = {}
         self._alive: dict[int, Object] = {}
         self._seen: set[object] = set()
-        self._pending: deque[tuple[object, Array | Object, bool]] = deque()
+        self._pending: deque[tuple[object, Array | Object | Tagged | Rest, bool]] = deque()
         self._sizes = Sizes(self._definitions, require_all=options.require_all)
         self._plain = False
         """Whether values are written in one way only, so that equal text is equal value."""
@@ -142,13 +155,17 @@ class _Assembler:
         except LimitError as error:
             raise self._located(error, node) from error
 
-    def _located(self, error: LimitError, node: Node) -> LimitError:
+    def _located(self, error: LimitError, node: Node | Tagged) -> LimitError:
         """The error, beginning with the path at which the node that caused it stands first."""
-        path = None if str(error).startswith("$") else path_of(self._schema, node)
+        if isinstance(node, Tagged) or str(error).startswith("$"):
+            return error
+        path = path_of(self._schema, node)
         return error if path is None else LimitError(f"{path}: {error}")
 
     def _targets(self, node: Node, refs: frozenset[str]) -> Iterator[Target]:
         match node:
+            case Union() if len(node.options) >= FEWEST and (tagged := self._tagged(node)):
+                yield tagged, 0, NO_LIMIT
             case Union():
                 for option in node.options:
                     yield from self._targets(option, refs)
@@ -176,10 +193,34 @@ class _Assembler:
                 yield self._embedded(node), 0, NO_LIMIT
             case Raw():
                 yield self._raw(node)
+            case Selection():
+                yield self._selection(node)
             case Verbatim() | Parts():
                 yield self._sequence(node)
             case _:
                 assert_never(node)
+
+    def _tagged(self, node: Union) -> object | None:
+        """Key of the one frame of objects that their first property tells apart."""
+        key = ("tagged", id(node), self._plain)
+        if key not in self._seen:
+            objects = map(self._target, node.options)
+            tagged = told_apart(self._living(o) if isinstance(o, Object) else o for o in objects)
+            if tagged is None:
+                return None
+            self._later(key, tagged)
+        return key
+
+    def _target(self, node: Node) -> Node:
+        """A node that is no reference, unless references lead in a circle."""
+        seen: set[str] = set()
+        while isinstance(node, Ref) and node.name not in seen:
+            seen.add(node.name)
+            node = self._definitions[node.name]
+        return node
+
+    def _rest(self, node: Object) -> Target:
+        return self._later(("rest", id(node), self._plain), Rest(node)), 0, NO_LIMIT
 
     def _labels(self, texts: tuple[bytes, ...]) -> Target:
         key = id(texts)
@@ -246,6 +287,15 @@ class _Assembler:
         self.frames["stopped", id(node)] = stopped_frame(ways)
         return ("stopped", id(node)), 0, NO_LIMIT
 
+    def _selection(self, node: Selection) -> Target:
+        key = ("selection", id(node))
+        texts = node.choice.texts
+        if len(texts) <= MOST_DISTINCT:
+            self.frames[key] = few_frame(node, [self._labels((text,)) for text in texts])
+            return key, 0, NO_LIMIT
+        self.frames[key] = many_frame(node, self._labels(texts))
+        return key, 0, units(node)
+
     def _sequence(self, node: Parts | Verbatim) -> Target:
         inner = [node] if isinstance(node, Verbatim) else [part.node for part in node.parts]
         key = ("sequence", id(node))
@@ -281,7 +331,7 @@ class _Assembler:
         """Key of the node's own frame, which is built later."""
         return self._later(("node", id(node), self._plain), node)
 
-    def _later(self, key: object, node: Array | Object) -> object:
+    def _later(self, key: object, node: Array | Object | Tagged | Rest) -> object:
         if key not in self._seen:
             self._seen.add(key)
             self._pending.append((key, node, self._plain))
@@ -295,21 +345,39 @@ class _Assembler:
             try:
                 self.frames[key] = self._build(node)
             except LimitError as error:
-                raise self._located(error, node) from error
+                inner = node.node if isinstance(node, Rest) else node
+                raise self._located(error, inner) from error
 
-    def _build(self, node: Array | Object) -> Frame:
+    def _build(self, node: Array | Object | Tagged | Rest) -> Frame:
         match node:
             case Array():
                 return self._array(node)
             case Object():
                 return self._object(node)
+            case Rest():
+                return self._object(node.node, begun=1)
+            case Tagged():
+                rests = {tag: [*map(self._rest, found)] for tag, found in node.options.items()}
+                return tagged_frame(node.name, rests, self._gaps())
 
     def _array(self, node: Array) -> Frame:
-        different = self._different_items(node) if scoped(node) else None
-        plain, self._plain = self._plain, self._plain or different is not None
-        places = array_places(node, self.targets)
+        is_scope = scoped(node)
+        if is_scope and node.antichain:
+            node = self._antichain(node)
+        different = self._different_items(node) if is_scope else None
+        plain, self._plain = self._plain, self._plain or is_scope
+        places = array_places(node, self.targets, remembered=is_scope)
         self._plain = plain
         return array_frame(places, self._gaps(), different)
+
+    def _antichain(self, node: Array) -> Array:
+        """The array with a label set of its own, by which its levels are found."""
+        node = without_the_widest(node)
+        assert isinstance(node.item, Labels), "checked with the schema"
+        texts = (*node.item.texts, b"")[:-1]
+        _, first, end = self._labels(texts)
+        self.antichains.append(Antichain(first, end, node.separator))
+        return replace(node, item=Labels(texts))
 
     def _gaps(self) -> Punctuation:
         """Punctuation, without optional blanks where there is one way to write a value."""
@@ -322,6 +390,8 @@ class _Assembler:
 
     def _different_items(self, node: Array) -> Different:
         """Items of which the least number, or some of a kind, may have to be written."""
+        if node.antichain and node.min_items > 1 and isinstance(node.item, Labels):
+            return Different(max(map(len, node.item.texts)))  # any of them may be the shortest left
         floors = [
             self._sizes.nth_length(item, n) or 0
             for item, needed in different_items(node)
@@ -330,7 +400,7 @@ class _Assembler:
         ]
         return Different(min(max(floors, default=0), NO_LIMIT))
 
-    def _object(self, node: Object) -> Frame:
+    def _object(self, node: Object, begun: int = 0) -> Frame:
         slots = [
             Slot(prop.name, self.targets(prop.node), prop.required or self._require_all)
             for prop in node.properties
@@ -356,7 +426,7 @@ class _Assembler:
         if most is not None and not extras and most >= len(slots):
             most = None
         count = Count(least, most, different, self._counts_free_keys(node))
-        return object_frame(slots, extras, count, self._gaps())
+        return object_frame(slots, extras, count, self._gaps(), begun=begun)
 
     def _counts_free_keys(self, node: Object) -> bool:
         """Whether only the number of undeclared properties is open, which the registers count."""

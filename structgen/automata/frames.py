@@ -195,10 +195,13 @@ class FrameBuilder:
             return [(self._chain[state], self._chain[state], state + 1, 0)]
         return list(self._rows.get(state, ()))
 
-    def scope(self, differing: Iterable[int], outside: int) -> None:
-        """Parts that return to the states `differing` must differ; `outside` ends the frame."""
+    def scope(self, differing: Iterable[int], outside: int | None) -> None:
+        """Parts that return to the states `differing` must differ; `outside` ends the frame.
+
+        Where it is None the scope begins with its first part and ends with its last.
+        """
         self._differing.extend(differing)
-        self._outside.append(outside)
+        self._outside.extend([] if outside is None else [outside])
 
     def frame(
         self, *, loop: int = -1, chars: bool = False, wide: bool = False, slack: int | None = None
@@ -234,7 +237,8 @@ class FrameBuilder:
             states[:, FLAGS] |= SCOPE
             states[self._outside, FLAGS] &= ~SCOPE
             states[self._differing, FLAGS] |= DIFFERS
-            states[0, FLAGS] |= OPENS
+            states[self._differing, FLAGS] &= ~TAIL  # a jump would leave the part before it ends
+            states[0, FLAGS] |= OPENS * bool(self._outside)
 
     def _rows_into(self, states: IntArray) -> tuple[npt.NDArray[np.uint8], IntArray]:
         """Fill in the row offsets; returns the byte classes and the table."""

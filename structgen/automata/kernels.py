@@ -18,8 +18,9 @@ Arguments that recur:
     program: (states, table, classes, calls, blob, starts) of `structgen.automata.program`.
     plan: (cost, label_cost, limits) of `structgen.tokens.distances`: cost int32[S, 4], or
         int32[0, 4] where neither budget nor nesting is watched; label_cost int32[bytes of all
-        labels], the tokens to write each label from each byte on; limits int32[2], the greatest
-        nesting and the characters that one token can hold.
+        labels], at each byte the tokens to the end of any label that agrees with the one it is in
+        so far and does not stand before it; limits int32[2], the greatest nesting and the
+        characters that one token can hold.
 """
 
 from __future__ import annotations
@@ -116,26 +117,38 @@ def _label_at(blob: Bytes, starts: Longs, label: int, depth: int) -> int:
     return long(blob[at])
 
 
+@inlined
+def first_label(blob: Bytes, starts: Longs, low: int, high: int, depth: int, byte: int) -> int:
+    """The first label of [low, high) whose byte at `depth` is at least `byte`, or `high`.
+
+    They agree before it. It is looked for close to `low` first.
+    """
+    if low == high or _label_at(blob, starts, low, depth) >= byte:
+        return low
+    width = 1
+    while low + width < high and _label_at(blob, starts, low + width, depth) < byte:
+        low += width
+        width *= 2
+    high = min(low + width, high)
+    low += 1
+    while low < high:
+        middle = (low + high) >> 1
+        if _label_at(blob, starts, middle, depth) < byte:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
 @kernel
 def _narrow(
     blob: Bytes, starts: Longs, low: int, high: int, depth: int, byte: int
 ) -> tuple[int, int]:
     """The labels of [low, high) whose byte at `depth` is `byte`; they agree before it."""
-    first, last = low, high
-    while first < last:
-        middle = (first + last) >> 1
-        if _label_at(blob, starts, middle, depth) < byte:
-            first = middle + 1
-        else:
-            last = middle
-    begin, last = first, high
-    while first < last:
-        middle = (first + last) >> 1
-        if _label_at(blob, starts, middle, depth) <= byte:
-            first = middle + 1
-        else:
-            last = middle
-    return begin, first
+    begin = first_label(blob, starts, low, high, depth, byte)
+    if begin == high or _label_at(blob, starts, begin, depth) != byte:
+        return begin, begin
+    return begin, first_label(blob, starts, begin, high, depth, byte + 1)
 
 
 @inlined
@@ -171,17 +184,14 @@ def step(program: ProgramArrays, state: int, a: int, b: int, byte: int) -> tuple
 
 
 @inlined
-def state_cost(program: ProgramArrays, plan: Plan, state: int, a: int, b: int) -> int:
-    """Tokens that suffice to return from (state, a, b)."""
+def state_cost(program: ProgramArrays, plan: Plan, state: int, a: int) -> int:
+    """Tokens that suffice to return from a state whose first register is `a`."""
     states, starts = program[0], program[5]
     cost, label_cost, limits = plan
     if states[state, FLAGS] & LABEL:
         depth = states[state, ROW]
-        best = UNREACHABLE
-        for label in range(a, b):
-            at = starts[label] + depth
-            best = min(best, long(label_cost[at]) if at < starts[label + 1] else 0)
-        return best
+        at = starts[a] + depth
+        return long(label_cost[at]) if at < starts[a + 1] else long(0)
     if a == 0:
         return long(cost[state, 0])
     tokens = long(cost[state, 1])
@@ -252,7 +262,7 @@ def _push(
     arena[used, A_SCOPES] = _scopes(program, arena, state, stack)
     arena[used, A_TOKENS] = 0
     if len(plan[0]):
-        tokens = state_cost(program, plan, state, a, b)
+        tokens = state_cost(program, plan, state, a)
         arena[used, A_TOKENS] = min(tokens + arena[stack, A_TOKENS], UNREACHABLE)
     return used
 
@@ -439,6 +449,37 @@ def advance_threads(
 
 
 @inlined
+def advance_label(
+    program: ProgramArrays,
+    plan: Plan,
+    arena: IntArray,
+    used: int,
+    threads: IntArray,
+    at: int,
+    high: int,
+    begin: int,
+    end: int,
+) -> tuple[int, int]:
+    """Step the thread threads[at], closed, to the labels [begin, end) and to threads[high:top].
+
+    It is the last thread, and in a label; (top, used) as of `close`.
+    """
+    if high >= len(threads):
+        return FULL, used
+    state, stack = long(threads[at, T_STATE]) + 1, long(threads[at, T_STACK])
+    threads[high, T_STATE] = state
+    threads[high, T_A] = begin
+    threads[high, T_B] = end
+    threads[high, T_STACK] = stack
+    if len(plan[0]) and not _fits(program, plan, arena, state, begin, stack):
+        return high, used
+    if _label_at(program[4], program[5], begin, long(program[0][state, ROW])) >= 0:
+        return high + 1, used
+    top, used, _ = close(program, plan, arena, used, threads, high, high, high + 1)
+    return top, used
+
+
+@inlined
 def fewest_tokens(
     program: ProgramArrays, plan: Plan, arena: IntArray, threads: IntArray, low: int, high: int
 ) -> int:
@@ -448,7 +489,7 @@ def fewest_tokens(
         state = long(threads[i, T_STATE])
         if program[0][state, CHAIN] < 0 and program[0][state, ROW] < 0 and state != FINAL_STATE:
             continue  # its calls and returns have threads of their own
-        tokens = state_cost(program, plan, state, long(threads[i, T_A]), long(threads[i, T_B]))
+        tokens = state_cost(program, plan, state, long(threads[i, T_A]))
         best = min(best, tokens + arena[threads[i, T_STACK], A_TOKENS])
     return best
 

@@ -14,6 +14,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from structgen.automata.antichains import Antichain
 from structgen.automata.assemble import LABELS, Assembly
 from structgen.automata.frames import (
     CALL_FROM,
@@ -97,6 +98,11 @@ class Program:
     frames: tuple[LinkedFrame, ...]
     bases: tuple[int, ...]
     """First state of each frame."""
+    antichains: tuple[Antichain, ...] = ()
+
+    def label(self, number: int) -> bytes:
+        """The text of a label."""
+        return self.blob[self.starts[number] : self.starts[number + 1]].tobytes()
 
     def frame_of(self, state: int) -> tuple[LinkedFrame, int]:
         """The frame that a state belongs to, and its number there."""
@@ -164,6 +170,7 @@ def link(assembly: Assembly, limits: Limits) -> Program:
         starts=starts,
         frames=tuple(map(LinkedFrame.of, frames)),
         bases=tuple(bases[:-1]),
+        antichains=assembly.antichains,
     )
 
 

@@ -159,10 +159,18 @@ class Count:
 
 
 def object_frame(
-    slots: Sequence[Slot], extras: Sequence[Extra], count: Count, punctuation: Punctuation
+    slots: Sequence[Slot],
+    extras: Sequence[Extra],
+    count: Count,
+    punctuation: Punctuation,
+    *,
+    begun: int = 0,
 ) -> Frame:
-    """`{"a": value, "b": value}`: declared order, optional properties may be left out."""
-    return _ObjectBuilder(slots, extras, count, punctuation).build()
+    """`{"a": value, "b": value}`: declared order, optional properties may be left out.
+
+    With `begun` it is what follows so many first properties, of an object that counts none.
+    """
+    return _ObjectBuilder(slots, extras, count, punctuation).build(begun)
 
 
 def _check_choices(slots: Sequence[Slot], count: Count) -> None:
@@ -222,15 +230,16 @@ class _ObjectBuilder:
         self._next = self._candidates()
         self._fewer: dict[tuple[int, ...], _Keys] = {}
 
-    def build(self) -> Frame:
+    def build(self, begun: int = 0) -> Frame:
         b = self._b
-        b.literal(b"{")
-        self._punctuation.gap(b)
+        if not begun:
+            b.literal(b"{")
+            self._punctuation.gap(b)
         if self._count.ceiling:
             self._choices.append((b.state(), (0, 0), True))
         else:
-            self._choose((0, 0), first=True)
-            for index in range(len(self._slots)):
+            self._choose((begun, 0), first=not begun)
+            for index in range(begun, len(self._slots)):
                 self._property((index, 0))
             if not self._choices:
                 b.state(accept=True)

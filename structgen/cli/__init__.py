@@ -10,7 +10,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from structgen.cli import bench, cache, generate
+from structgen.cli import bench, cache, classify, generate
 from structgen.errors import StructgenError
 
 
@@ -18,7 +18,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit status, 1 for an error that was printed."""
     parser = argparse.ArgumentParser(prog="structgen", description="Exact structured generation.")
     parsers = parser.add_subparsers(metavar="COMMAND", required=True)
-    for add in (generate.add, bench.add, cache.add):
+    for add in (generate.add, classify.add, bench.add, cache.add):
         add(parsers)
     options = parser.parse_args(arguments)
     try:

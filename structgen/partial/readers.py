@@ -20,6 +20,8 @@ from structgen.schema import roots
 from structgen.schema.choices import bare_texts, choices_of
 from structgen.schema.core_reader import Core
 from structgen.schema.functions import arguments_model, is_function
+from structgen.schema.selections import BareList
+from structgen.schema.written import Composed
 
 
 class Reader(Protocol):
@@ -53,6 +55,12 @@ def begin_of(source: Any) -> Begin:
             return partial(TextReader, source.stop)
         case roots.Regex():
             return partial(TextReader, ())
+        case roots.SomeOf():
+            form = cast("roots.SomeOf[Any]", source)
+            texts = bare_texts(choices_of(form.choices) or (), "$")[0]
+            return partial(SelectionReader, BareList(texts, form.separator))
+        case Composed():
+            return partial(JsonReader, ANYTHING)
         case _:
             pass
     choices = choices_of(source)
@@ -164,6 +172,27 @@ class Choices:
         }
         """Those that neither begin another one nor go on where another one ends."""
         self.lengths = sorted({len(text) for text in self.certain})
+
+
+class SelectionReader:
+    """Reads several texts with a separator; each shows once the separator follows it."""
+
+    def __init__(self, texts: BareList, start: int) -> None:
+        self._texts = texts
+        self._start = start
+        self._value: list[Any] = []
+        self.end: int | None = None
+
+    def advance(self, text: str) -> None:
+        if self.end is None:
+            spans, is_over = self._texts.read(text, self._start)
+            shown = spans if is_over else spans[:-1]
+            self._value = [self._texts.values[text[begin:end]] for begin, end in shown]
+            if is_over:
+                self.end = spans[-1][1] if spans else self._start
+
+    def value(self) -> Any:
+        return self._value
 
 
 class SequenceReader:

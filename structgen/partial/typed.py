@@ -13,6 +13,7 @@ from typing import Any, Final, cast
 from pydantic_core import CoreConfig, CoreSchema, SchemaValidator, from_json
 
 from structgen.schema.core_reader import Core
+from structgen.schema.label_checks import LabelCheck
 
 
 class Absent(enum.Enum):
@@ -153,7 +154,10 @@ def _options(option: Option, seen: frozenset[str]) -> Iterator[Option]:
 
 
 def _converts(core: Core) -> bool:
-    """Whether a function of Pydantic or of the standard library makes a type out of the text."""
+    """Whether a function of Pydantic or of the standard library makes a type out of the text.
+
+    So is a label none before it is complete.
+    """
     function = core.get("function")
     if isinstance(function, dict):
         function = cast(Any, function)["function"]
@@ -161,4 +165,6 @@ def _converts(core: Core) -> bool:
         function = cast(Any, function).func
     if isinstance(function, types.MethodType):
         function = function.__func__
+    if isinstance(function, LabelCheck):
+        return True
     return str(getattr(function, "__module__", "")).startswith(("pydantic.", "ipaddress"))

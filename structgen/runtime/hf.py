@@ -22,6 +22,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from structgen.errors import InvalidTextError, ModelError, OptionError, UsageError
 from structgen.runtime import default_model
+from structgen.runtime.hf_tree import HFTree, reads_trees
 from structgen.runtime.kv_cache import KVCache, left_pad
 from structgen.runtime.lm import Prompt
 from structgen.runtime.upcast import wide_products
@@ -175,6 +176,11 @@ class HFModel:
     @torch.no_grad()
     def join(self, first: KVCache, second: KVCache) -> KVCache:
         return first.join(second)
+
+    def open_tree(self, cache: KVCache) -> HFTree | None:
+        """See `structgen.runtime.trees`; None for models whose attention takes no mask of ours."""
+        fits = reads_trees(self.model) and cache.is_plain
+        return HFTree(self.model, cache) if fits else None
 
     def _apply_chat_template(self, messages: Sequence[Mapping[str, Any]]) -> Any:
         """The ids of a chat up to where the answer begins.

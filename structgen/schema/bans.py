@@ -24,10 +24,12 @@ from structgen.schema.nodes import (
     Raw,
     Ref,
     Schema,
+    Selection,
     String,
 )
 from structgen.schema.reading import Chosen, Free, Reader, Several
 from structgen.schema.rewrite import rewritten_schema
+from structgen.schema.selections import Selected
 from structgen.schema.substrings import containing, minimal_texts
 
 MOST_BANNED = 1_000
@@ -91,7 +93,7 @@ def reader_without_strings(reader: Reader, banned: tuple[str, ...]) -> Reader:
         match reader:
             case Free():
                 return replace(reader, node=bans.raw(reader.node))
-            case Chosen():
+            case Chosen() | Selected():
                 kept = {t: v for t, v in reader.texts.items() if bans.is_free(t)}
                 return replace(reader, texts=kept)
             case Several():
@@ -131,6 +133,10 @@ class _Bans:
             case Choice():
                 kept = (text for text in node.declared or node.texts if self.is_free(text.decode()))
                 return self._left(nodes.choice(kept))
+            case Selection():
+                left = self._changed(node.choice)
+                most = node.max_items
+                return nodes.selection(left, node.separator, node.min_items, most)
             case AnyJson():
                 self._uses_any = True
                 return Ref(self._any)

@@ -7,6 +7,7 @@ from typing import assert_never
 
 from structgen.deadline import check_deadline
 from structgen.errors import Fault
+from structgen.schema.label_checks import most_together
 from structgen.schema.nodes import (
     AnyJson,
     Array,
@@ -24,6 +25,7 @@ from structgen.schema.nodes import (
     Raw,
     Ref,
     Schema,
+    Selection,
     String,
     Union,
     Verbatim,
@@ -113,7 +115,9 @@ class _Checker:
                 return has_text(node)
             case Parts():
                 return all(self.is_finite(part.node) for part in node.parts)
-            case Labels() | Integer() | Number() | Fixed() | AnyJson() | Choice() | Verbatim():
+            case Labels() | Integer() | Number() | Fixed() | AnyJson():
+                return True
+            case Choice() | Selection() | Verbatim():
                 return True
             case _:
                 assert_never(node)
@@ -196,4 +200,6 @@ def _has_too_few_choices(node: Array) -> bool:
     """Whether more items must differ than there are labels."""
     if not node.unique or node.prefix or not isinstance(node.item, Labels):
         return False
-    return node.min_items > len(node.item.texts)
+    if node.min_items > len(node.item.texts):
+        return True
+    return node.antichain and node.min_items > most_together(node.item.texts, node.separator)

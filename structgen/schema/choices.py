@@ -6,10 +6,22 @@ import enum
 import json
 import math
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from operator import itemgetter
 from typing import Annotated, Any, Literal, cast, get_args, get_origin
 
 from structgen.errors import Fault
 from structgen.schema.roots import OneOf
+
+
+def is_choices(source: Any) -> bool:
+    """Whether a type is a set of choices."""
+    if isinstance(source, OneOf):
+        return True
+    source = bare_type(source)
+    if isinstance(source, enum.EnumMeta):
+        return len(source) > 0
+    return get_origin(source) is Literal
 
 
 def choices_of(source: Any) -> list[tuple[object, Any]] | None:
@@ -17,15 +29,13 @@ def choices_of(source: Any) -> list[tuple[object, Any]] | None:
     if isinstance(source, OneOf):
         chosen = cast("OneOf[Any]", source)
         return list(zip(chosen.texts, chosen.choices, strict=True))
+    source = bare_type(source)
     if isinstance(source, enum.EnumMeta):
         # Without members it is a base class for enums: nothing to choose from.
         members: list[Any] = list(source)
         return [(member, member) for member in members] or None
-    source = bare_type(source)
     if get_origin(source) is Literal:
         return [(value, value) for value in get_args(source)]
-    if isinstance(source, enum.EnumMeta):
-        return choices_of(source)
     return None
 
 
@@ -47,7 +57,10 @@ def bare_texts(
 
     Example: `[("a", "a"), (True, True)]` -> `{"a": "a", "true": True}`
     """
-    found: dict[str, Any] = {}
+    choices = list(choices)
+    found = _all_texts(choices)
+    if found:
+        return found, []
     faults: list[Fault] = []
     for choice, value in choices:
         try:
@@ -71,6 +84,17 @@ def bare_texts(
     if not found and not faults:
         faults.append(Fault(path, "the set of choices is empty"))
     return found, faults
+
+
+def _all_texts(choices: list[tuple[object, Any]]) -> dict[str, Any]:
+    """The value of each choice where all are different texts that can be written, else nothing."""
+    if set(map(type, map(itemgetter(0), choices))) == {str}:
+        found = dict(cast("list[tuple[str, Any]]", choices))
+        if len(found) == len(choices):
+            with suppress(UnicodeEncodeError):
+                "".join(found).encode()
+                return found
+    return {}
 
 
 def _text(choice: object) -> str | None:

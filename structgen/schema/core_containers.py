@@ -125,7 +125,10 @@ def with_length(node: Node, low: int, high: int | None) -> Node | None:
         case nodes.Array():
             most = _least(node.max_items, high)
             least = max(node.min_items, low)
-            return nodes.array(node.item, least, most, node.prefix, node.contains, node.unique)
+            return nodes.array(
+                node.item, least, most, node.prefix, node.contains, node.unique, node.antichain,
+                node.separator, node.strict,
+            )  # fmt: skip
         case nodes.String() if not node.name:
             most = _least(node.max_length, high)
             bounded = nodes.string(max(node.min_length, low), most)

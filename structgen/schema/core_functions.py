@@ -16,6 +16,7 @@ from structgen.schema.core_reader import Core, Reader, ReadType, wrapped
 from structgen.schema.core_strings import base64_node, base64_text_node
 from structgen.schema.emails import EMAIL_ADDRESS
 from structgen.schema.formats import IPV4, IPV6, REGEX, whole
+from structgen.schema.label_checks import DistinctLabels, LabelCheck
 from structgen.schema.networks import IPV4_NETWORK, IPV6_NETWORK
 from structgen.schema.nodes import Integer, Node, String
 
@@ -90,6 +91,8 @@ def _after(reader: Reader, core: Core, path: str) -> Node:
     function = _function(core)
     name = _name(function)
     node = wrapped(reader, core, path)
+    if isinstance(function, LabelCheck | DistinctLabels):
+        return reader.possible(function.node(node, reader.resolved), path)
     if name in _KNOWN:
         return reader.possible(_within(_KNOWN[name], node), path)
     if name in _HARMLESS:

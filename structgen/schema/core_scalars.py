@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 from structgen.schema import nodes
@@ -29,12 +30,18 @@ def _any(reader: Reader, core: Core, path: str) -> Node:
 
 def _literal(reader: Reader, core: Core, path: str) -> Node:
     reader.check_keys(core, path, "expected")
-    return reader.possible(nodes.labels(_texts(reader, core["expected"], path)), path)
+    return _labels(reader, core["expected"], path)
 
 
 def _enum(reader: Reader, core: Core, path: str) -> Node:
     reader.check_keys(core, path, "members")
-    values = [member.value for member in core["members"]]
+    return _labels(reader, [member.value for member in core["members"]], path)
+
+
+def _labels(reader: Reader, values: list[Any], path: str) -> Node:
+    if set(map(type, values)) == {str}:
+        with suppress(UnicodeEncodeError):
+            return reader.possible(nodes.labels(nodes.json_texts(values)), path)
     return reader.possible(nodes.labels(_texts(reader, values, path)), path)
 
 

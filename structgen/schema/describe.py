@@ -25,6 +25,7 @@ from structgen.schema.nodes import (
     Raw,
     Ref,
     Schema,
+    Selection,
     String,
     Union,
     Verbatim,
@@ -35,6 +36,9 @@ _PATTERNS = {STRIPPED: "no white space at the ends", ASCII: "ASCII only"}
 
 MOST_LABELS = 40
 """Larger sets are described by their size and first members."""
+
+MOST_OPTIONS = 40
+"""Options of larger unions take a line each."""
 
 CONSTANTS: dict[tuple[bytes, ...], str] = {
     (b"false", b"true"): "true or false",
@@ -81,6 +85,9 @@ class _Writer:
                 return self._array(node, depth)
             case Object():
                 return self._object(node, depth)
+            case Union() if len(node.options) > MOST_OPTIONS:
+                lines = ("  " * (depth + 1) + self._short(option) for option in node.options)
+                return "\n".join([f"one of {len(node.options)} forms:", *lines])
             case Union():
                 return " or ".join(self.write(option, depth) for option in node.options)
             case Ref():
@@ -91,6 +98,8 @@ class _Writer:
                 return "nothing"
             case Choice():
                 return _labels(node)
+            case Selection():
+                return _selection(node)
             case Verbatim():
                 return node.text.decode()
             case Raw():
@@ -116,6 +125,17 @@ class _Writer:
             lines.append(f"{indent}{key}: {self.write(extra.value, depth + 1)}")
         return "{\n" + "\n".join(lines) + "\n" + "  " * depth + "}" if lines else "{}"
 
+    def _short(self, node: Node) -> str:
+        """One of many options on one line: of an object only what tells it from the others."""
+        if not isinstance(node, Object):
+            return self.write(node, 0)
+        parts = (
+            f'"{prop.name}": {_labels(prop.node) if isinstance(prop.node, Labels) else "..."}'
+            for prop in node.properties
+        )
+        comment = " ".join(node.description.split())
+        return f"{{{', '.join(parts)}}}" + (f"  // {comment}" if comment else "")
+
     def _array(self, node: Array, depth: int) -> str:
         parts = [self.write(item, depth) for item in node.prefix]
         if not isinstance(node.item, Never):
@@ -124,7 +144,8 @@ class _Writer:
         else:
             items = "" if node.min_items == len(node.prefix) else f"at least {node.min_items} items"
         kinds = [f"contains {self.write(part.item, depth)}" for part in node.contains]
-        notes = "; ".join(filter(None, [items.strip("()"), "no repeats" * node.unique, *kinds]))
+        repeats = ["no repeats" * node.unique, "none below another" * node.antichain]
+        notes = "; ".join(filter(None, [items.strip("()"), *repeats, *kinds]))
         return f"[{', '.join(parts)}]" + (f" ({notes})" if notes else "")
 
     def _part(self, node: Node, depth: int) -> str:
@@ -206,6 +227,13 @@ def _labels(node: Labels | Choice) -> str:
     if len(node.texts) <= MOST_LABELS:
         return " or ".join(shown)
     return f"one of {len(node.texts)} choices such as {', '.join(shown[:5])}"
+
+
+def _selection(node: Selection) -> str:
+    separator = json.dumps(node.separator.decode(), ensure_ascii=False)
+    least, most = node.min_items, node.max_items
+    count = str(least) if least == most else f"{least} to {most}"
+    return f"{count} different ones, with {separator} between them, of: {_labels(node.choice)}"
 
 
 def _string(node: String) -> str:

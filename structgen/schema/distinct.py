@@ -97,6 +97,9 @@ class Distinct:
 
     def array_faults(self, node: Array, path: str) -> Iterator[Fault]:
         """Of one array, apart from its items' own faults."""
+        if node.antichain and (not isinstance(node.item, Labels) or node.prefix or node.contains):
+            yield Fault(path, "antichain=True is for lists of labels")
+            return
         if not scoped(node):
             return
         if node.min_items > MOST_NEEDED:
@@ -195,6 +198,11 @@ class Distinct:
                 f"of two {what} that may stand here only one forbids repeats, and they begin alike",
                 "forbid repeats in both or in none",
             )
+            return
+        if len({node.separator if node.antichain else None for node in arrays}) > 1 or (
+            any(node.antichain for node in arrays) and (len(set(arrays)) > 1 or whatever)
+        ):
+            yield Fault(path, "a list with antichain=True stands beside another that begins alike")
             return
         items = [part for node in arrays for part in (node.item, *node.prefix)]
         items += [kind.item for node in arrays for kind in node.contains]

@@ -48,7 +48,7 @@ def with_fewer_sets(schema: Schema, faults: tuple[Fault, ...]) -> tuple[Schema, 
 
 
 def _repeats_in_sets(node: Node) -> Node:
-    harmless = isinstance(node, Array) and node.unique and node.min_items <= 1
+    harmless = isinstance(node, Array) and node.unique and node.min_items <= 1 and not node.strict
     return replace(node, unique=False) if harmless else node
 
 

@@ -173,20 +173,18 @@ def _hints(
 ) -> dict[str, Any]:
     """The types of the arguments; refused with all that is wrong with any."""
     hints: dict[str, Any] = {}
-    faults: list[Fault] = []
-    refused: list[Fault] = []
+    faults: dict[str, list[Fault]] = {}
     for key, parameter in parameters.items():
         try:
             hints[key] = _hint(function, parameter)
         except _NO_SCHEMA as error:
             problem = f"its type cannot be read: {_gist(error)}"
-            found = [Fault(f"$.{key}", problem, "import the types it names")]
+            faults[key] = [Fault(f"$.{key}", problem, "import the types it names")]
         else:
-            found = list(_faults(parameter, hints[key]))
-        faults += found
-        refused += found or _not_enforced(f"$.{key}", hints[key])
-    if faults:
-        _refuse(name, refused)
+            faults[key] = list(_faults(parameter, hints[key]))
+    if any(faults.values()):
+        each = (found or _not_enforced(f"$.{key}", hints[key]) for key, found in faults.items())
+        _refuse(name, [fault for found in each for fault in found])
     return hints
 
 

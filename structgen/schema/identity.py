@@ -18,6 +18,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from structgen.schema.core_functions import OWNERS
+from structgen.schema.label_checks import DistinctLabels, LabelCheck
 
 VERSION = 2
 """Of marshal's format: later ones write equal values differently."""
@@ -43,6 +44,7 @@ CLASSES = frozenset({"model", "dataclass", "typed-dict", "enum"})
 MOST_PARTS = 100_000
 """Dicts and lists of a schema with an identity."""
 
+_CONTAINERS = frozenset({dict, list})
 _REFERENCES = ("ref", "schema_ref")
 _PLAIN = frozenset({str, int, bool, float, bytes, type(None)})
 _MARK = StopIteration
@@ -87,7 +89,8 @@ def _is_small(source: dict[str, Any]) -> bool:
     while pending and count < MOST_PARTS:
         part = pending.pop()
         items = part.values() if type(part) is dict else part
-        pending.extend(item for item in items if type(item) is dict or type(item) is list)
+        if not _CONTAINERS.isdisjoint(map(type, items)):
+            pending.extend(item for item in items if type(item) in _CONTAINERS)
         count += 1
     return not pending
 
@@ -151,7 +154,14 @@ def _class(owner: Any, kind: str) -> tuple[Any, ...]:
 
 
 def _function(function: Any) -> tuple[Any, ...]:
-    """A validator of the user, of which the readers only note that there is one."""
+    """A validator of the user, of which the readers only note that there is one.
+
+    Of the checks of labels it is known what they accept.
+    """
+    if type(function) is DistinctLabels:
+        return _MARK, function.antichain, function.separator
+    if type(function) is LabelCheck:
+        return _MARK, function.texts
     if type(function) is types.MethodType:
         function = function.__func__
     if type(function) is not types.FunctionType or str(function.__module__).startswith(OWNERS):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, cast, get_args, get_origin
+from typing import Annotated, Any, Literal, cast, get_args, get_origin
 
 from pydantic import BaseModel, TypeAdapter
 
@@ -139,6 +139,8 @@ def _title(source: Any) -> str:
         return source.__name__
     if get_origin(source) is Annotated:
         return _title(get_args(source)[0])
+    if get_origin(source) is Literal:
+        source = Literal[get_args(source)[:40]]  # more do not fit
     try:
         return str(source).replace("typing.", "")[:80]
     except Exception:  # too deep, an integer of too many digits, or whatever a `__repr__` raises

@@ -6,17 +6,22 @@ without doubles, labels are sorted and unique, and impossible parts are `Never` 
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
+from array import array as numbers
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from json.encoder import encode_basestring  # the C function that json.dumps calls for every text
 from typing import Literal, TypeAlias
 
 from structgen.schema.grid import FRACTION_DIGITS, number_grid, on_grid
 
 Dialect: TypeAlias = Literal["rust", "ecma"]
 """Whose regular expressions: the default engine of Pydantic, or JSON Schema's."""
+MOST_SHOWN = 64
+"""Texts of a set that its `repr` writes out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +35,9 @@ class Labels:
     """Sorted by bytes, unique, not empty."""
     declared: tuple[bytes, ...] = field(default=(), compare=False, repr=False)
     """The same in the author's order, for people and prompts."""
+
+    def __repr__(self) -> str:
+        return _shown("Labels", self.texts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +140,12 @@ class Array:
     contains: tuple[Contains, ...] = ()
     unique: bool = False
     """No two items are equal."""
+    antichain: bool = False
+    """With `unique`, of labels: none stands beside one that extends it by the separator."""
+    separator: str = ""
+    """With `antichain`: `a > b` extends `a` by ` > `."""
+    strict: bool = field(default=False, compare=False, repr=False)
+    """Validation refuses repeats, so they may not be allowed where they cannot be forbidden."""
     ways: tuple[tuple[Way, ...], ...] = field(default=(), compare=False, repr=False)
     """Alternatives for each of the first items and for all others; follows from the rest."""
 
@@ -241,6 +255,24 @@ class Choice:
     declared: tuple[bytes, ...] = field(default=(), compare=False, repr=False)
     """The same in the author's order."""
 
+    def __repr__(self) -> str:
+        return _shown("Choice", self.texts)
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Several of some texts, none twice, written as they are and with a separator between them.
+
+    No text goes on with the separator's first byte where another one ends.
+    """
+
+    choice: Choice
+    separator: bytes
+    """UTF-8, not empty."""
+    min_items: int
+    max_items: int
+    """At most as many as there are texts."""
+
 
 @dataclass(frozen=True, slots=True)
 class Verbatim:
@@ -291,6 +323,7 @@ Node: TypeAlias = (
     | Ref
     | Never
     | Choice
+    | Selection
     | Verbatim
     | Raw
     | Parts
@@ -316,6 +349,33 @@ def json_text(value: object) -> bytes:
     return json.dumps(value, ensure_ascii=False, allow_nan=False).encode("utf-8")
 
 
+_ESCAPED = bytes([*range(32), *b'"\\'])
+
+
+def json_texts(values: list[str]) -> list[bytes]:
+    """`json_text` of many strings, made in a few calls.
+
+    Raises:
+        UnicodeEncodeError: as `json_text`.
+    """
+    if not values:
+        return []
+    text = "\n".join(values).encode()
+    if len(text.translate(None, _ESCAPED)) == len(text) - len(values) + 1:
+        return b"".join((b'"', text.replace(b"\n", b'"\n"'), b'"')).split(b"\n")
+    # Some have to be escaped; then there is no raw line break either.
+    return "\n".join(map(encode_basestring, values)).encode().split(b"\n")
+
+
+def _shown(kind: str, texts: tuple[bytes, ...]) -> str:
+    """The `repr` of a set of texts; many are told by a hash of them."""
+    if len(texts) <= MOST_SHOWN:
+        return f"{kind}(texts={texts!r})"
+    content = hashlib.sha256(numbers("q", map(len, texts)).tobytes())
+    content.update(b"".join(texts))
+    return f"{kind}({len(texts)} texts, {content.hexdigest()})"
+
+
 def labels(texts: Iterable[bytes]) -> Labels | Never:
     """Labels from JSON texts in any order, doubles allowed."""
     declared = tuple(dict.fromkeys(texts))
@@ -330,6 +390,18 @@ def choice(texts: Iterable[bytes]) -> Choice | Never:
     if not declared:
         return Never("the set of choices is empty")
     return Choice(tuple(sorted(declared)), declared)
+
+
+def selection(
+    choice: Node, separator: bytes, min_items: int, max_items: int | None
+) -> Selection | Verbatim | Never:
+    """Several texts; where none can be written it is the empty text."""
+    if not isinstance(choice, Choice):
+        return choice if isinstance(choice, Never) and min_items else Verbatim(b"")
+    most = len(choice.texts) if max_items is None else min(max_items, len(choice.texts))
+    if min_items > most:
+        return Never(f"{min_items} different choices are needed, and there can be {most}")
+    return Selection(choice, separator, min_items, most) if most else Verbatim(b"")
 
 
 def integer(minimum: int | None, maximum: int | None) -> Integer | Never:
@@ -446,6 +518,9 @@ def array(
     prefix: Iterable[Node] = (),
     contains: Iterable[Contains] = (),
     unique: bool = False,
+    antichain: bool = False,
+    separator: str = "",
+    strict: bool = False,
 ) -> Array | Labels | Never:
     """An array; one that can only be empty is the label `[]`."""
     first = tuple(prefix)
@@ -469,7 +544,8 @@ def array(
         first = first[:max_items]
         if len(first) == max_items:
             item = Never("no more items")
-    return Array(item, max(min_items, needed), max_items, first, kept, unique)
+    least = max(min_items, needed)
+    return Array(item, least, max_items, first, kept, unique, antichain, separator, strict)
 
 
 def union(options: Iterable[Node]) -> Node:

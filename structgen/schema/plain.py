@@ -49,6 +49,8 @@ def _inner(
     """The parts of a container that have to be looked at; keys that are no text become faults."""
     pairs: Iterable[tuple[Any, Any]] = part.items() if isinstance(part, dict) else enumerate(part)
     is_list = isinstance(part, list)
+    if is_list and _SCALARS.issuperset(map(type, part)):
+        return
     for key, value in pairs:
         if is_list or isinstance(key, str):
             if type(value) not in _SCALARS:

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 from pydantic import TypeAdapter
 
 from structgen.regex import matches
+from structgen.results import LabelScore
 from structgen.schema.choices import value_of
 from structgen.schema.nodes import Raw, Schema
 from structgen.schema.raw import plain_dfa
@@ -45,6 +46,16 @@ class Reader(Protocol):
     def pieces(self, text: str, path: str, start: int) -> Iterator[Piece]:
         """The parts of a whole text that stands behind `start` characters of another."""
         ...
+
+
+class RatedReader:
+    """A reader whose values say how sure the model was of them."""
+
+    __slots__ = ()
+
+    def rated(self, value: Any, path: str, labels: Mapping[str, LabelScore]) -> Any:
+        """The value with what is known once the scores of all labels are."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +238,21 @@ class Several:
                 yield (end,)
         if not alive:
             dead.add((index, at))
+
+
+def rated(reader: Reader, value: Any, path: str, labels: Mapping[str, LabelScore]) -> Any:
+    """The value that a reader read, with what the scores of labels say about it or its parts."""
+    if isinstance(reader, RatedReader):
+        return reader.rated(value, path, labels)
+    if not isinstance(reader, Several):
+        return value
+    kept = [(step, part) for step, part in reader.parts if step]
+    return reader.make(
+        [
+            rated(part, inner, path + step, labels)
+            for (step, part), inner in zip(kept, value, strict=True)
+        ]
+    )
 
 
 def adapters(reader: Reader) -> Iterator[TypeAdapter[Any]]:

@@ -85,7 +85,10 @@ def _array(node: Array, change: Change) -> Node:
         for part in node.contains
     )
     prefix = (rewritten(part, change) for part in node.prefix)
-    made = nodes.array(item, node.min_items, node.max_items, prefix, contains, node.unique)
+    made = nodes.array(
+        item, node.min_items, node.max_items, prefix, contains, node.unique, node.antichain,
+        node.separator, node.strict,
+    )  # fmt: skip
     if not node.ways or not isinstance(made, Array):
         return made
     ways = tuple(tuple(_ways(place, change)) for place in node.ways)

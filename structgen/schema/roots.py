@@ -17,8 +17,8 @@ T_co = TypeVar("T_co", covariant=True)
 class Form(Generic[T_co]):
     """A text of a certain form that is no JSON, and the value that is read from it.
 
-    `Regex`, `OneOf`, `Text`, `Sequence` and `Thinking` are all there are. Each may stand wherever a
-    Pydantic model may, and in a `Sequence`. They are immutable.
+    `Regex`, `OneOf`, `SomeOf`, `Text`, `Sequence` and `Thinking` are all there are. Each may stand
+    wherever a Pydantic model may, and in a `Sequence`. They are immutable.
     """
 
     __slots__ = ()
@@ -78,6 +78,44 @@ class OneOf(Form[T_co]):
     def __repr__(self) -> str:
         shown = ", ".join(map(repr, self.texts[:4])) + ", ..." * (len(self.texts) > 4)
         return f"OneOf([{shown}])"
+
+
+class SomeOf(Form[list[T]]):
+    r"""Several of some values, written as plain text; its value is a list in the written order.
+
+    What was chosen is not chosen again. After a complete choice the model may end the list or write
+    the separator, and where nothing is left it ends.
+
+    Example: `sg.generate(sg.SomeOf(["red", "green", "blue"]), "...") -> ["blue", "red"]`
+
+    Args:
+        choices: as in `OneOf`.
+        separator: stands between two of them.
+        min_items, max_items: how many there are; with 0 the text may be empty.
+    """
+
+    __slots__ = ("choices", "max_items", "min_items", "separator")
+
+    def __init__(
+        self,
+        choices: Iterable[T] | Mapping[str, T],
+        *,
+        separator: str = ", ",
+        min_items: int = 1,
+        max_items: int | None = None,
+    ) -> None:
+        if not isinstance(separator, str) or not separator or not _is_text(separator):  # pyright: ignore[reportUnnecessaryIsInstance]  # untyped callers
+            raise OptionError(f"separator={separator!r} must be a text that is not empty")
+        self.choices = OneOf[T](choices)
+        """What each of them may be."""
+        self.separator = separator
+        self.min_items = _count("min_items", min_items, 0) or 0
+        self.max_items = _count("max_items", max_items, 1)
+        if self.max_items is not None and self.min_items > self.max_items:
+            raise OptionError(f"min_items={min_items} is more than max_items={max_items}")
+
+    def __repr__(self) -> str:
+        return f"SomeOf({self.choices!r}, separator={self.separator!r})"
 
 
 class Text(Form[str]):

@@ -24,6 +24,7 @@ from structgen.schema.nodes import (
     Parts,
     Raw,
     Ref,
+    Selection,
     String,
     Union,
     Verbatim,
@@ -58,7 +59,7 @@ class Sizes:
 
     def _nth(self, node: Node, n: int, refs: frozenset[str]) -> int | None:
         match node:
-            case Never() | Choice() | Verbatim() | Raw() | Parts():
+            case Never() | Choice() | Selection() | Verbatim() | Raw() | Parts():
                 return None
             case Ref():
                 return self._definition(node.name, n, refs)

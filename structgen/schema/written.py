@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, TypeVar, cast
 
 from pydantic import TypeAdapter
 
@@ -16,13 +16,30 @@ from structgen.errors import (
 )
 from structgen.regex import PatternError
 from structgen.schema import nodes
-from structgen.schema.choices import bare_texts, bare_type, choices_of
+from structgen.schema.choices import bare_texts, bare_type, choices_of, is_choices
 from structgen.schema.core import AfterCheck
-from structgen.schema.nodes import Node, Part, Parts, Pattern, Raw, Ref, Schema, String, Verbatim
+from structgen.schema.nodes import (
+    Array,
+    Never,
+    Node,
+    Object,
+    Part,
+    Parts,
+    Pattern,
+    Raw,
+    Ref,
+    Schema,
+    Selection,
+    String,
+    Verbatim,
+)
 from structgen.schema.raw import endings, may_be_empty
 from structgen.schema.reading import Chosen, Constant, Free, Json, Reader, Several
 from structgen.schema.rewrite import rewritten
-from structgen.schema.roots import Form, Regex, Sequence, Text
+from structgen.schema.roots import Form, Regex, Sequence, SomeOf, Text
+from structgen.schema.selections import Selected, begin_faults, follower_faults, separator_faults
+
+T_co = TypeVar("T_co", covariant=True)
 
 
 class Loaded(Protocol):
@@ -36,6 +53,26 @@ class Loaded(Protocol):
     def checks(self) -> tuple[AfterCheck, ...]: ...
     @property
     def ignored(self) -> tuple[Fault, ...]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Composition:
+    """What a `Composed` form is made of."""
+
+    schema: Schema
+    reader: Reader
+    checks: tuple[AfterCheck, ...] = ()
+    ignored: tuple[Fault, ...] = ()
+
+
+class Composed(Form[T_co]):
+    """A form that knows its own nodes and reader; it checked its parts when it was made."""
+
+    __slots__ = ()
+
+    def composition(self) -> Composition:
+        """Nodes, reader, and what is checked after generation."""
+        raise NotImplementedError
 
 
 LoadJson = Callable[[Any], Loaded]
@@ -54,7 +91,7 @@ class Root:
 
 def is_written(source: Any) -> bool:
     """Whether a schema is written as plain text: a choice, or a `Form`."""
-    return isinstance(source, Form) or choices_of(source) is not None
+    return isinstance(source, Form) or is_choices(source)
 
 
 def read_written(source: Any, title: str, load_json: LoadJson) -> Root:
@@ -67,6 +104,7 @@ def read_written(source: Any, title: str, load_json: LoadJson) -> Root:
     builder = _Builder(load_json)
     node, reader = builder.read(source, "$")
     builder.faults.extend(_unclear_splits(reader))
+    builder.faults.extend(_unclear_selections(reader))
     if builder.faults:
         raise UnsupportedSchemaError(builder.faults, schema=title)
     if builder.impossible:
@@ -101,9 +139,18 @@ class _Builder:
         if isinstance(source, Regex):
             pattern = Pattern(source.pattern, source.dialect, whole=True)
             return self._free(Raw(String(patterns=(pattern,))), path, lazy=False)
-        if choices_of(source) is not None:
+        if isinstance(source, SomeOf):
+            return self._selection(cast("SomeOf[Any]", source), path)
+        if isinstance(source, Composed):
+            return self._composed(cast("Composed[Any]", source), path)
+        if is_choices(source):
             return self._choice(source, path)
         return self._json(source, path)
+
+    def _composed(self, source: Composed[Any], path: str) -> tuple[Node, Reader]:
+        made = source.composition()
+        self._noted(made.checks, made.ignored, path)
+        return self._merged(made.schema), made.reader
 
     def _sequence(self, source: Sequence[Any], path: str) -> tuple[Node, Reader]:
         parts: list[Part] = []
@@ -147,6 +194,23 @@ class _Builder:
             adapter = self._validators(source, path)
         return node, Chosen(Schema(node, {}), texts, adapter)
 
+    def _selection(self, source: SomeOf[Any], path: str) -> tuple[Node, Reader]:
+        texts, faults = bare_texts(choices_of(source.choices) or (), path)
+        faults = faults or separator_faults(texts, source.separator, path)
+        faults = faults or begin_faults(texts, path)
+        if faults:
+            self.faults.extend(faults)
+            return _NOTHING
+        choice = nodes.choice(map(str.encode, texts))
+        least, most = source.min_items, source.max_items
+        node = nodes.selection(choice, source.separator.encode(), least, most)
+        if isinstance(node, Never):
+            self.impossible.append(Fault(path, node.reason))
+            return _NOTHING
+        assert isinstance(node, Selection), "there are choices"
+        one = Schema(choice, {})
+        return node, Selected(one, texts, source.separator, least, node.max_items)
+
     def _validators(self, source: Any, path: str) -> TypeAdapter[Any] | None:
         """What runs the validators that an `Annotated` adds, None where there are none."""
         try:
@@ -163,9 +227,12 @@ class _Builder:
         except SchemaError as error:
             self._refused(error, path)
             return _NOTHING
-        self.checks += [replace(check, path=path + check.path[1:]) for check in loaded.checks]
-        self.ignored += [replace(fault, path=path + fault.path[1:]) for fault in loaded.ignored]
+        self._noted(loaded.checks, loaded.ignored, path)
         return self._merged(loaded.schema), Json(loaded.schema, loaded.adapter)
+
+    def _noted(self, checks: tuple[AfterCheck, ...], ignored: tuple[Fault, ...], path: str) -> None:
+        self.checks += [replace(check, path=path + check.path[1:]) for check in checks]
+        self.ignored += [replace(fault, path=path + fault.path[1:]) for fault in ignored]
 
     def _refused(self, error: SchemaError, path: str) -> None:
         found = [replace(fault, path=path + fault.path[1:]) for fault in error.faults]
@@ -206,6 +273,44 @@ def _unclear_splits(reader: Reader) -> Iterator[Fault]:
             before = ""
 
 
+def _unclear_selections(reader: Reader) -> Iterator[Fault]:
+    """Several labels that do not stand between constants or ends, where it is known what is what.
+
+    In front of them the text must be known to have come to their beginning.
+    """
+    leaves = list(_leaves(reader, "$"))
+    for index, (path, leaf) in enumerate(leaves):
+        if not isinstance(leaf, Selected):
+            continue
+        if index and not isinstance(leaves[index - 1][1], Constant):
+            yield Fault(path, "several labels right behind another part", "put a constant between")
+        if not all(_has_an_end(before) for _, before in leaves[:index]):
+            problem = "before several labels stands a part whose end is not marked"
+            yield Fault(path, problem, "give a text a stop string, and put numbers into an object")
+        behind = leaves[index + 1][1] if index + 1 < len(leaves) else None
+        if isinstance(behind, Constant) and behind.text:
+            constant = behind.text
+            yield from follower_faults(leaf.texts, leaf.separator, leaf.least, constant, path)
+        elif behind is not None:
+            yield Fault(path, "several labels right before another part", "put a constant between")
+
+
+def _has_an_end(reader: Reader) -> bool:
+    """Whether nothing can go on where a part has ended."""
+    match reader:
+        case Constant() | Selected():
+            return True
+        case Free():
+            return bool(reader.node.stops)
+        case Json(schema):
+            root: Node = schema.root
+            while isinstance(root, Ref):
+                root = schema.definitions[root.name]
+            return isinstance(root, Array | Object)
+        case _:
+            return False
+
+
 def _leaves(reader: Reader, path: str) -> Iterator[tuple[str, Reader]]:
     if isinstance(reader, Several):
         for step, part in reader.parts:
@@ -222,5 +327,7 @@ def _may_be_empty(reader: Reader) -> bool:
             return "" in reader.texts
         case Constant():
             return not reader.text
+        case Selected():
+            return not reader.least
         case _:
             return False

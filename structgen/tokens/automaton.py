@@ -10,12 +10,15 @@ import numpy.typing as npt
 
 from structgen.automata import kernels
 from structgen.automata.frames import CHAIN, CLASSES, FLAGS, LABEL, ROW, WIDE, IntArray
-from structgen.automata.kernels import Plan
-from structgen.automata.program import Program, ProgramArrays
+from structgen.automata.kernels import Longs, Plan
+from structgen.automata.program import CALLEE, REG_A, REG_B, Program, ProgramArrays
 from structgen.errors import LimitError, VocabularyError
 from structgen.options import DEEPEST, Limits
 from structgen.tokens import distances
 from structgen.tokens.vocabulary import Vocabulary
+
+FEW_LABEL_BYTES = 50_000
+"""So much text of labels is measured without a hash table of the vocabulary, which takes 4 MB."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,8 +72,7 @@ def bind(program: Program, vocabulary: Vocabulary, limits: Limits) -> Automaton:
     arrays = program.arrays
     lookup = _lookup(vocabulary)
     trie, first, second = lookup.trie, lookup.first, lookup.second
-    label_cost = np.empty(len(program.blob), np.int32)
-    distances.label_tokens(program.blob, program.starts, trie, first, second, label_cost)
+    label_cost = _label_cost(program, vocabulary, lookup)
     room = np.array([limits.max_depth, lookup.chars_per_token], np.int32)
     bases = np.array([*program.bases, len(program.states)], np.int64)
     cost = np.full((len(program.states), 4), kernels.UNREACHABLE, np.int32)
@@ -108,6 +110,22 @@ def restored(program: Program, plan: Plan, vocabulary: Vocabulary, min_tokens: i
     return Automaton(program, program.arrays, plan, vocabulary, _lookup(vocabulary), min_tokens)
 
 
+def _label_cost(program: Program, vocabulary: Vocabulary, lookup: Lookup) -> IntArray:
+    """int32[bytes of all labels], see `distances.label_tokens`."""
+    is_long = len(program.blob) > FEW_LABEL_BYTES
+    begins = np.zeros(len(program.starts), np.uint8)
+    calls = program.calls[program.states[program.calls[:, CALLEE], FLAGS] & LABEL != 0]
+    begins[calls[:, REG_A : REG_B + 1]] = 1
+    reach = np.zeros(program.longest_label + 1, np.int32)
+    recent = np.full((4096 if is_long else 16, 2), -1, np.int64)
+    cost = np.empty(len(program.blob), np.int32)
+    distances.label_tokens(
+        program.blob, program.starts, begins, (lookup.trie, lookup.first, lookup.second),
+        _child_slots(vocabulary) if is_long else _NO_SLOTS, reach, recent, cost,
+    )  # fmt: skip
+    return cost
+
+
 def _occurs(program: Program, byte: int) -> bool:
     """Whether the schema's structure, numbers or labels contain `byte`."""
     states = program.states
@@ -126,6 +144,18 @@ def _lookup(vocabulary: Vocabulary) -> Lookup:
     distances.second_children(trie, first, second)
     same_bytes = _kernel_view(vocabulary.trie.same_bytes)
     return Lookup(trie, same_bytes, first, second, _chars_per_token(vocabulary))
+
+
+_NO_SLOTS = np.zeros(0, np.int64)
+
+
+@lru_cache(maxsize=2)
+def _child_slots(vocabulary: Vocabulary) -> Longs:
+    """The hash table of `distances.hash_children`."""
+    trie = _lookup(vocabulary).trie
+    slots = np.full(1 << int(1.5 * len(trie)).bit_length(), -1, np.int64)
+    distances.hash_children(trie, slots)
+    return slots
 
 
 def _kernel_view(array: IntArray) -> IntArray:

@@ -14,21 +14,20 @@ from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
+import numpy.typing as npt
 
-from structgen.automata.frames import IntArray
+from structgen.automata.frames import FLAGS, LABEL, ROW, IntArray
 from structgen.automata.kernels import (
     A_TOKENS,
     FULL,
-    T_A,
-    T_STACK,
-    T_STATE,
     UNREACHABLE,
     Bytes,
 )
 from structgen.tokens import scope_kernels
-from structgen.tokens.points import BLANKS, NoSpace, Point, Steps
+from structgen.tokens.automaton import Automaton
+from structgen.tokens.points import BLANKS, NoSpace, Point, Scratch, Steps
 from structgen.tokens.scope_kernels import OTHER, PART
-from structgen.tokens.scopes import Scope, Scopes
+from structgen.tokens.scopes import Scope
 from structgen.tokens.vocabulary import Vocabulary
 
 _BEFORE_PART = re.compile(rb"^[ \n\t\r]|,")
@@ -40,6 +39,7 @@ _OPENS = re.compile(rb"[\[{].*,", re.DOTALL)
 """A scope that begins and goes on with a second part."""
 _CLOSES = re.compile(rb"[\]},]")
 """The end of what may equal an earlier part although it is written differently."""
+QUOTE = ord('"')
 MOST_SCALAR = 64
 """Tokens that suffice for a number, and for the end of a string that is long enough."""
 
@@ -47,11 +47,16 @@ MOST_SCALAR = 64
 class Exclusion(Steps):
     """Takes from plain masks what would repeat a part."""
 
-    def restrict(self, at: Point, mask: IntArray, most: int) -> int:
+    def __init__(self, automaton: Automaton, scratch: Scratch) -> None:
+        super().__init__(automaton, scratch)
+        self._longest_label = automaton.program.longest_label
+
+    def restrict(self, at: Point, mask: IntArray, listed: IntArray | None, most: int) -> int:
         """Clear in `mask` what repeats a part, or needs more than `most` tokens (-1: any number).
 
         Args:
             mask: what the threads alone allow, int32[n_words], changed in place.
+            listed: the same as token ids, if they are few.
 
         Returns a bound on the tokens needed after any of the tokens that were looked at.
         """
@@ -65,7 +70,7 @@ class Exclusion(Steps):
                 )
             self._forbid_ends(scope, mask)
         more = self._more_tokens(at) if most < 0 else UNREACHABLE
-        worst = self._check(at, mask, most, more)
+        worst = self._check(at, mask, listed, most, more)
         if more < UNREACHABLE:
             return max(worst, more)
         return max(worst, self._check_along(at, mask, most))
@@ -76,12 +81,14 @@ class Exclusion(Steps):
         A scalar that is like none of these is a label, or a few characters longer than what is
         needed anyway. For structures there is no such bound: UNREACHABLE.
         """
-        if any(rest[:1] in (b"{", b"[") for rest in _starts(at.scopes)):
+        if any(map(_has_structures, at.scopes)):
             return UNREACHABLE
-        rows = self._scratch.threads[at.low : at.high]
-        behind = int(self._scratch.arena[rows[:, T_STACK], A_TOKENS].max(initial=0))
-        labels = self._automaton.program.longest_label
-        return behind + labels + MOST_SCALAR + int(rows[:, T_A].max(initial=0)) * (labels == 0)
+        arena, behind, needed = self._scratch.arena, 0, 0
+        for _, a, _, stack in self._scratch.threads[at.low : at.high].tolist():
+            behind = max(behind, int(arena[stack, A_TOKENS]))
+            needed = max(needed, a)
+        labels = self._longest_label
+        return behind + labels + MOST_SCALAR + needed * (labels == 0)
 
     def _forbid_ends(self, scope: Scope, mask: IntArray) -> None:
         lookup = self._automaton.lookup
@@ -92,10 +99,17 @@ class Exclusion(Steps):
                 rest = _bytes(text[len(scope.text) :])
                 scope_kernels.forbid_ends(lookup.trie, lookup.same_bytes, rest, allowed, mask)
 
-    def _check(self, at: Point, mask: IntArray, most: int, more: int) -> int:
+    def _check(
+        self, at: Point, mask: IntArray, listed: IntArray | None, most: int, more: int
+    ) -> int:
         """Look at the tokens that may hold the end of a part and the beginning of another."""
         worst = 0
-        for token_id in _allowed(mask, _matching(self._automaton.vocabulary, self._suspects(at))):
+        pattern = _or_separators(self._suspects(at), self._separators)
+        matches = _matching(self._automaton.vocabulary, pattern)
+        if listed is None:
+            listed = np.arange(len(matches), dtype=np.int32)
+        suspects = listed[matches[listed]]
+        for token_id in among(mask, suspects).tolist():
             worst = max(worst, self._check_token(at, mask, token_id, most, more))
         return worst
 
@@ -105,10 +119,19 @@ class Exclusion(Steps):
             return _OPENS
         if any(b"{" in scope.text and scope.dead is not None for scope in at.scopes):
             return _CLOSES
-        states = self._scratch.threads[at.low : at.high, T_STATE].tolist()
         if not at.scopes[-1].text:
-            return _BEFORE_PART
-        return _CLOSED if all(map(self._automaton.is_wide, states)) else _COMMA
+            return _or_beginning(_BEFORE_PART, self._gaps)
+        threads = self._scratch.threads[at.low : at.high].tolist()
+        return _CLOSED if all(self._is_string(*thread) for thread in threads) else _COMMA
+
+    def _is_string(self, state: int, a: int, *_: int) -> bool:
+        """Whether a thread is inside of a string."""
+        program = self._automaton.program
+        if self._automaton.is_wide(state):
+            return True
+        if not program.states[state, FLAGS] & LABEL or not program.states[state, ROW]:
+            return False
+        return bool(program.blob[program.starts[a]] == QUOTE)  # labels that agree so far
 
     def _check_along(self, at: Point, mask: IntArray, most: int) -> int:
         """Look at the tokens that run along a part written before."""
@@ -201,29 +224,40 @@ def _bytes(data: bytes) -> Bytes:
     return np.frombuffer(bytearray(data), np.uint8)
 
 
-def _starts(scopes: Scopes) -> Iterable[bytes]:
-    """How the parts begin that may be written, or that could become one written before."""
-    for scope in scopes:
-        yield scope.text
-        if scope.dead is not None and not scope.text:
-            yield from scope.written.texts
-
-
-def _allowed(mask: IntArray, among: IntArray) -> list[int]:
-    """The token ids that two packed masks share."""
-    both = mask & among
-    words = np.flatnonzero(both)
-    bits = np.unpackbits(both[words].view(np.uint8), bitorder="little").reshape(-1, 32)
-    row, bit = np.nonzero(bits)
-    return (words[row] * 32 + bit).tolist()
+@lru_cache(maxsize=32)
+def _or_separators(pattern: re.Pattern[bytes], separators: frozenset[int]) -> re.Pattern[bytes]:
+    """The pattern, or the first byte of what stands between the labels of a bare list."""
+    if not separators:
+        return pattern
+    return re.compile(pattern.pattern + b"|[" + _escaped(separators) + b"]", pattern.flags)
 
 
 @lru_cache(maxsize=32)
-def _matching(vocabulary: Vocabulary, pattern: re.Pattern[bytes]) -> IntArray:
-    """int32[n_words]: the tokens in whose bytes a pattern is found, packed as in a mask."""
-    found = bytearray(vocabulary.n_words * 32)
+def _or_beginning(pattern: re.Pattern[bytes], gaps: frozenset[int]) -> re.Pattern[bytes]:
+    """The pattern, or a byte at the beginning that may stand before a part."""
+    return re.compile(pattern.pattern + b"|^[" + _escaped(gaps) + b"]", pattern.flags)
+
+
+def _escaped(chars: Iterable[int]) -> bytes:
+    return re.escape(bytes(sorted(chars)))
+
+
+def _has_structures(scope: Scope) -> bool:
+    """Whether a part is, or could become one written before that is, an array or object."""
+    if scope.text:
+        return scope.text[:1] in (b"{", b"[")
+    return scope.dead is not None and scope.written.has_structures
+
+
+def among(mask: IntArray, token_ids: IntArray) -> IntArray:
+    """Those of some token ids that a packed mask has."""
+    return token_ids[mask[token_ids >> 5] >> (token_ids & 31) & 1 != 0]
+
+
+@lru_cache(maxsize=32)
+def _matching(vocabulary: Vocabulary, pattern: re.Pattern[bytes]) -> npt.NDArray[np.bool_]:
+    """bool[width]: the tokens in whose bytes a pattern is found."""
     text, search = vocabulary.blob.tobytes(), pattern.search
-    for token_id, (start, end) in enumerate(pairwise(vocabulary.starts.tolist())):
-        if start < end and search(text[start:end]):
-            found[token_id] = 1
-    return np.packbits(np.frombuffer(found, np.uint8), bitorder="little").view(np.int32)
+    bounds = pairwise(vocabulary.starts.tolist())
+    found = [start < end and bool(search(text[start:end])) for start, end in bounds]
+    return np.array(found, np.bool_)

@@ -49,7 +49,7 @@ class MaskMaker:
         self._automaton = automaton
         self._profiles = profiles
         self._scratch = scratch
-        self._levels = np.zeros((automaton.vocabulary.max_token_bytes + 3, 4), np.int32)
+        self._levels = np.zeros((automaton.vocabulary.max_token_bytes + 3, 5), np.int32)
         self._listed = np.empty(1024, np.int32)
         self._wide = (automaton.program.states[:, FLAGS] & WIDE != 0).tobytes()
         self._count = 0

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
-from structgen.automata.frames import CHAIN, FLAGS, SCOPE, IntArray
+from structgen.automata.antichains import Antichain, above, below, separator_in_json
+from structgen.automata.frames import (
+    CHAIN,
+    CLASSES,
+    DIFFERS,
+    FLAGS,
+    FRAME,
+    OPENS,
+    ROW,
+    SCOPE,
+    IntArray,
+)
 from structgen.automata.kernels import FULL, T_STATE, UNREACHABLE, Bytes, fewest_tokens
+from structgen.automata.program import Program
 from structgen.tokens import scope_kernels
 from structgen.tokens.automaton import Automaton
 from structgen.tokens.scope_kernels import OTHER, PART
@@ -59,6 +72,12 @@ class Steps:
         self._scratch = scratch
         self._readers = np.zeros(256, np.uint8)
         self._empty = Scope(Written())
+        firsts, all_of_them = _separators(automaton.program)
+        self._separators = firsts
+        """The first bytes of what stands between the labels of bare lists."""
+        self._gaps = BLANKS | all_of_them
+        chains = automaton.program.antichains
+        self._antichains = {(chain.first, chain.end): chain for chain in chains}
 
     def run(self, point: Point, data: bytes) -> Point | None:
         """The place behind `data`; None where it is not legal.
@@ -94,6 +113,9 @@ class Steps:
     def _settled(self, at: Point, deepest: int) -> Point | None:
         """The place without scopes that are left, and with the dead ends of a part to begin."""
         depth = deepest.bit_length() - 1
+        is_inside = 0 < depth == len(at.scopes) and deepest == (2 << depth) - 1
+        if is_inside and all(scope.text for scope in at.scopes):
+            return at  # in the middle of a part, and of all that it is in
         if any(scope.ended() is None for scope in at.scopes[depth:]):
             return None
         scopes = list(at.scopes[:depth])
@@ -112,14 +134,24 @@ class Steps:
         return None if byte >= 0 and self._step(settled, byte) is None else settled
 
     def _blank_ahead(self, at: Point) -> int:
-        """The blank that has to come next within a scope where something was written, or -1."""
+        """The blank, or byte of a separator, that has to come next within a scope, or -1.
+
+        It is -1 as well where nothing was written in the scope.
+        """
         if not at.scopes or not at.scopes[-1].written.texts:
             return -1
-        states = self._scratch.threads[at.low : at.high, T_STATE]
-        columns = self._automaton.program.states[states]
-        byte = int(columns[0, CHAIN])
-        same = np.all(columns[:, CHAIN] == byte) and np.all(columns[:, FLAGS] & SCOPE)
-        return byte if same and byte in BLANKS else -1
+        states = self._automaton.program.states
+        byte = -1
+        for state in self._scratch.threads[at.low : at.high, T_STATE].tolist():
+            chain = int(states[state, CHAIN])
+            if (
+                chain not in self._gaps
+                or byte not in (-1, chain)
+                or not states[state, FLAGS] & SCOPE
+            ):
+                return -1
+            byte = chain
+        return byte
 
     def _before_part(self, at: Point) -> Point | None:
         """The place behind the blank that has to come next, if there is one."""
@@ -153,48 +185,70 @@ class Steps:
         known = written.dead.get(key)
         if known is not None:
             return known
+        chain = self._antichains.get(key[0][1:]) if len(key) == 1 else None
         prefixes: set[bytes] = set()
         open_ends: dict[bytes, frozenset[int]] = {}
-        for past in written.history():
+        barred: set[bytes] = set()
+        for past in written.since(key):
             found = past.dead.get(key)
             if found is not None:
                 prefixes, open_ends = set(found.prefixes), dict(found.open_ends)
+                barred = set(found.barred)
                 continue
-            self._close(start, depth, past, prefixes, open_ends)
-            past.dead[key] = DeadEnds(frozenset(prefixes), dict(open_ends))
+            texts = [past.last]
+            if chain is not None:
+                fresh, run = self._levels(chain, past.last)
+                prefixes |= run
+                barred |= run | fresh
+                texts = [*run, past.last, *fresh]
+            for text in texts:
+                self._close(start, depth, past.texts | barred, text, prefixes, open_ends)
+            past.dead[key] = DeadEnds(frozenset(prefixes), dict(open_ends), frozenset(barred))
         return written.dead[key]
+
+    def _levels(self, chain: Antichain, text: bytes) -> tuple[set[bytes], set[bytes]]:
+        """The labels above one, and how those below it begin if there are any."""
+        program = self._automaton.program
+        separator = separator_in_json(chain.separator)
+        labels = range(chain.first, chain.end)
+        run = below(text, separator)
+
+        def first(start: bytes) -> bytes:
+            at = bisect_left(labels, start, key=program.label)
+            return program.label(labels[at]) if at < len(labels) else b""
+
+        fresh = {label for label in above(text, separator) if first(label) == label}
+        return fresh, {run} if first(run).startswith(run) else set()
 
     def _close(
         self,
         start: Point,
         depth: int,
-        past: Written,
+        texts: frozenset[bytes],
+        text: bytes,
         prefixes: set[bytes],
         open_ends: dict[bytes, frozenset[int]],
     ) -> None:
-        points = [start]
-        for byte in past.last:
-            point = self._plain_step(points[-1], byte)
-            if point is None:
-                return  # no such text at this place
-            points.append(point)
+        automaton, scratch = self._automaton, self._scratch
+        data = np.frombuffer(bytearray(text), np.uint8)
+        tops = np.empty(len(data), np.int32)
+        count = scope_kernels.steps_along(
+            automaton.arrays, automaton.plan, scratch.arena, start.used, scratch.threads, start.low,
+            start.high, data, tops,
+        )  # fmt: skip
+        if count == FULL:
+            raise NoSpace
+        if count < len(text):
+            return  # no such text at this place
+        bounds = [start.low, start.high, *tops.tolist()]
 
         def readable(length: int) -> tuple[frozenset[int], bool]:
-            ends, readers = self._readable(points[length], depth)
+            place = Point(bounds[length], bounds[length + 1], start.used, ())
+            ends, readers = self._readable(place, depth)
             goes_on = frozenset(np.flatnonzero(readers & PART).tolist())
             return goes_on, bool(ends or (length and np.any(readers & OTHER)))
 
-        close_dead_end(prefixes, open_ends, past.texts, past.last, readable)
-
-    def _plain_step(self, at: Point, byte: int) -> Point | None:
-        automaton, scratch = self._automaton, self._scratch
-        top, used, *_ = scope_kernels.scoped_step(
-            automaton.arrays, automaton.plan, scratch.arena, at.used, scratch.threads, at.low,
-            at.high, byte,
-        )  # fmt: skip
-        if top == FULL:
-            raise NoSpace
-        return Point(at.high, top, used, ()) if top > at.high else None
+        close_dead_end(prefixes, open_ends, texts, text, readable)
 
     def _plainly_needed(self, at: Point) -> int:
         automaton, scratch = self._automaton, self._scratch
@@ -203,3 +257,23 @@ class Steps:
                 automaton.arrays, automaton.plan, scratch.arena, scratch.threads, at.low, at.high
             )
         )
+
+
+def _separators(program: Program) -> tuple[frozenset[int], frozenset[int]]:
+    """First bytes, and all others, of the separators in scopes that no byte opens or closes."""
+    states = program.states
+    firsts: set[int] = set()
+    others: set[int] = set()
+    for arrival in np.flatnonzero(states[:, FLAGS] & DIFFERS).tolist():
+        index = int(states[arrival, FRAME])
+        base = program.bases[index]
+        if states[base, FLAGS] & OPENS:
+            continue
+        chains = states[base : base + program.frames[index].n_states, CHAIN]
+        others.update(chains[chains >= 0].tolist())
+        if states[arrival, ROW] >= 0:
+            classes = program.classes[states[arrival, CLASSES] :][:256].astype(np.int32)
+            firsts.update(
+                np.flatnonzero(program.table[states[arrival, ROW] + classes] >= 0).tolist()
+            )
+    return frozenset(firsts), frozenset(others)

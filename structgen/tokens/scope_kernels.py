@@ -22,6 +22,7 @@ from structgen.automata.kernels import (
     Plan,
     advance_threads,
     fewest_tokens,
+    first_label,
     kernel,
     long,
     own_scopes,
@@ -67,6 +68,36 @@ def scoped_step(
     if top == FULL:
         return FULL, used, path, opens, NO_SCOPES
     return top, used, path, opens, deepest_path(program, arena, threads, high, top)
+
+
+@kernel
+def steps_along(
+    program: ProgramArrays,
+    plan: Plan,
+    arena: IntArray,
+    used: int,
+    threads: IntArray,
+    low: int,
+    high: int,
+    data: Bytes,
+    ends: IntArray,
+) -> int:
+    """Step threads[low:high] over every byte of `data`, one place behind the other.
+
+    Writes to `ends`, int32[len(data)], where the threads of each place end. Returns the number of
+    bytes that were read, or FULL.
+    """
+    for at in range(len(data)):
+        top, used, _ = advance_threads(
+            program, plan, arena, used, threads, low, high, long(data[at])
+        )
+        if top == FULL:
+            return FULL
+        if top == high:
+            return at
+        low, high = high, top
+        ends[at] = top
+    return len(data)
 
 
 @kernel
@@ -121,6 +152,20 @@ def _in_part(path: int, depth: int) -> bool:
 
 
 @kernel
+def _next_bytes(program: ProgramArrays, state: int, a: int, b: int, who: int, out: Bytes) -> None:
+    """Note `who` in `out` at the bytes by which the labels [a, b) go on."""
+    blob, starts = program[4], program[5]
+    depth = long(program[0][state, ROW])
+    while a < b:
+        at = starts[a] + depth
+        if at >= starts[a + 1]:
+            a += 1
+            continue
+        out[blob[at]] |= who
+        a = first_label(blob, starts, a, b, depth, long(blob[at]) + 1)
+
+
+@kernel
 def readable(
     program: ProgramArrays,
     arena: IntArray,
@@ -140,6 +185,9 @@ def readable(
         if program[0][state, CHAIN] < 0 and program[0][state, ROW] < 0:
             continue
         who = PART if _in_part(own_scopes(program, arena, state, stack), depth) else OTHER
+        if program[0][state, FLAGS] & LABEL:
+            _next_bytes(program, state, long(threads[i, T_A]), long(threads[i, T_B]), who, out)
+            continue
         for byte in range(256):
             after, _, _ = step(program, state, long(threads[i, T_A]), long(threads[i, T_B]), byte)
             if after >= 0:

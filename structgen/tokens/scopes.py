@@ -25,6 +25,8 @@ class DeadEnds:
     """Shortest beginnings of which every continuation was written before; may hold b"" ."""
     open_ends: Mapping[bytes, frozenset[int]] = field(default_factory=dict[bytes, frozenset[int]])
     """Texts that may not end but go on, with the bytes by which they do: `1` if `12` is left."""
+    barred: frozenset[bytes] = frozenset()
+    """Further texts, or all beginnings of some, that are dead because of what was written."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,6 +36,8 @@ class Written:
     keys: frozenset[str | bytes] = frozenset()
     """Of all parts, see `part_key`."""
     texts: frozenset[bytes] = frozenset()
+    has_structures: bool = False
+    """Whether one of them is an array or object."""
     before: Written | None = None
     """The same without the last part."""
     last: bytes = b""
@@ -47,15 +51,19 @@ class Written:
         found = self.grown.get(text)
         if found is None:
             keys = self.keys | {part_key(text)}
-            found = self.grown[text] = Written(keys, self.texts | {text}, self, text)
+            structured = self.has_structures or text[:1] in (b"{", b"[")
+            found = Written(keys, self.texts | {text}, structured, self, text)
+            self.grown[text] = found
         return found
 
-    def history(self) -> list[Written]:
-        """From the first part on."""
+    def since(self, key: PartKey) -> list[Written]:
+        """From the last one on whose dead ends are known, or from the first part on."""
         found: list[Written] = []
         at = self
         while at.before is not None:
             found.append(at)
+            if key in at.dead:
+                break
             at = at.before
         return found[::-1]
 
@@ -103,7 +111,7 @@ class Scope:
     def is_along(self) -> bool:
         """Whether the part may still become one that was written before."""
         return self.dead is not None and any(
-            text.startswith(self.text) for text in self.written.texts
+            text.startswith(self.text) for text in (*self.written.texts, *self.dead.barred)
         )
 
     def next_bytes(self) -> set[int]:
@@ -115,9 +123,12 @@ class Scope:
         if self.dead is None:
             return []
         at = len(self.text)
-        return [text[at:] for text in self.written.texts if text.startswith(self.text)]
+        texts = (*self.written.texts, *self.dead.barred)
+        return [text[at:] for text in texts if text.startswith(self.text)]
 
 
+INSIDE_ONE = 0b11
+"""The path inside a part of a scope that is in no other."""
 Scopes: TypeAlias = tuple[Scope, ...]
 """Open scopes from the outside in."""
 
@@ -130,6 +141,9 @@ def after_byte(scopes: Scopes, byte: int, path: int, opens: bool, empty: Scope) 
         opens: the byte begins the innermost scope.
         empty: a scope in which nothing was written.
     """
+    if path == INSIDE_ONE and len(scopes) == 1 and not opens:
+        inner = scopes[0].read(byte)
+        return None if inner is None else (inner,)
     depth = path.bit_length() - 1
     if any(scope.ended() is None for scope in scopes[depth:]):
         return None
@@ -190,6 +204,8 @@ def close_dead_end(
     texts = frozenset(written)
     for length in range(len(text), -1, -1):
         prefix = text[:length]
+        if prefix in dead:
+            continue
         goes_on, may_end = readable(length)
         if may_end and prefix not in texts:
             return

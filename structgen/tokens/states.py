@@ -31,7 +31,7 @@ from structgen.errors import LimitError
 from structgen.options import Limits
 from structgen.tokens import scope_kernels, walks
 from structgen.tokens.automaton import Automaton
-from structgen.tokens.exclusion import Exclusion
+from structgen.tokens.exclusion import Exclusion, among
 from structgen.tokens.mask_rows import NONE, ROW_BYTES, MaskRow, mask_row
 from structgen.tokens.masks import NO_TOKENS, MaskMaker, Thread
 from structgen.tokens.points import NoSpace, Point
@@ -39,6 +39,8 @@ from structgen.tokens.profiles import ProfileCache
 from structgen.tokens.scopes import Scopes
 
 FINAL: Thread = (FINAL_STATE, 0, 0, END_OF_VALUE)
+NO_END: Thread = (-1, 0, 0, END_OF_VALUE)
+"""Among the threads of a mask: the end is not allowed, whatever they say."""
 UNKNOWN = 2**61
 """In place of the most tokens needed after any that a state allows: its mask was not asked for."""
 NEVER, ALWAYS, LABELS = range(3)
@@ -250,9 +252,10 @@ class StateTable:
 
     def _plain_row(self, state: State) -> tuple[MaskRow, int]:
         key = self._canonical_threads(state)
-        found = self._masks.get(key)
+        name = key if state.accepting else (*key, NO_END)
+        found = self._masks.get(name)
         if found is None:
-            found = self._masks[key] = self._masked.compute(key, state.accepting, -1)
+            found = self._masks[name] = self._masked.compute(key, state.accepting, -1)
             self._count_row(found[0])
         return self._restricted(state, found, -1)
 
@@ -325,17 +328,24 @@ class StateTable:
         if self._exclusion is None:
             return found
         plain, worst = found
+        listed = None if len(plain.base) else plain.extra
+        mask = np.empty(plain.n_words, np.int32)
         while True:
             n_threads = self.load(state.threads)
-            mask = plain.dense().copy()
+            plain.fill(mask)
             point = Point(0, n_threads, self.used, state.scopes)
             try:
-                along = self._exclusion.restrict(point, mask, most)
+                along = self._exclusion.restrict(point, mask, listed, most)
             except NoSpace:
                 self.grow()
                 continue
-            row = MaskRow(mask, NONE, plain.n_words)
-            self._count_row(row)
+            row = plain
+            if listed is None:
+                row = MaskRow(mask, NONE, plain.n_words)
+            elif len(left := among(mask, listed)) < len(listed):
+                row = MaskRow(NONE, left, plain.n_words)
+            if row is not plain:
+                self._count_row(row)
             return row, max(worst, along)
 
     def forced_bytes(self, state: State, most: int) -> bytes:
@@ -461,7 +471,8 @@ class StateTable:
     def _intern(self, threads: tuple[Thread, ...], scopes: Scopes) -> State:
         state = self._states.get((threads, scopes))
         if state is None:
-            accepting = FINAL in threads
+            # At the end of a bare list the last label may be one that was written before.
+            accepting = FINAL in threads and all(scope.ended() for scope in scopes)
             complete = accepting and len(threads) == 1
             state = State(threads, self, accepting, complete, scopes=scopes)
             self._states[(threads, scopes)] = state

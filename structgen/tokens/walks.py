@@ -5,8 +5,9 @@ byte. Their slow twins are in the tests. Arguments are those of `structgen.autom
 
     trie: int32[N, 4], see `structgen.tokens.trie`.
     same_bytes: int32[W], the next token id with the same bytes, or -1.
-    levels: scratch of a walk, int32[longest token + 3, 4]: at each depth the ends of threads and
-        arena, the byte that was read last, and the tokens then needed (-1 where not yet asked).
+    levels: scratch of a walk, int32[longest token + 3, 5]: at each depth the ends of threads and
+        arena, the byte that was read last, the tokens then needed (-1 where not yet asked), and
+        the first label that is not behind that byte (-1 before the first).
     mask: int32[n_words], 32 tokens a word; bits are set, never cleared.
 """
 
@@ -26,9 +27,11 @@ from structgen.automata.kernels import (
     Bytes,
     Longs,
     Plan,
+    advance_label,
     advance_threads,
     close,
     fewest_tokens,
+    first_label,
     inlined,
     kernel,
     long,
@@ -37,7 +40,7 @@ from structgen.automata.kernels import (
 from structgen.automata.program import ProgramArrays
 from structgen.tokens.trie import BYTE, DEPTH, END, TOKEN
 
-L_TOP, L_ARENA, L_BYTE, L_NEEDED = range(4)
+L_TOP, L_ARENA, L_BYTE, L_NEEDED, L_LABEL = range(5)
 """Columns of `levels`."""
 MAX_UNITS = 0xFFFF
 """Units that one token can take at most, as profiles count them."""
@@ -60,6 +63,31 @@ def _refused(program: ProgramArrays, threads: IntArray, low: int, high: int, byt
         ):
             return False
     return True
+
+
+@inlined
+def _is_label(program: ProgramArrays, threads: IntArray, low: int, high: int) -> bool:
+    """Whether one thread is all there is, and it is in a label."""
+    return high == low + 1 and program[0][threads[low, T_STATE], FLAGS] & LABEL != 0
+
+
+@inlined
+def _next_label(
+    program: ProgramArrays, threads: IntArray, at: int, byte: int, begin: int
+) -> tuple[int, int]:
+    """Of the labels of a thread from `begin` on, the interval of those that go on with `byte`.
+
+    It is empty where there is none, and begins with the first label behind them. The labels before
+    `begin` go on with smaller bytes.
+    """
+    blob, starts = program[4], program[5]
+    depth = long(program[0][threads[at, T_STATE], ROW])
+    last = long(threads[at, T_B])
+    begin = first_label(blob, starts, begin, last, depth, byte)
+    end = begin
+    if begin < last and blob[starts[begin] + depth] == byte:
+        end = first_label(blob, starts, begin, last, depth, byte + 1)
+    return begin, end
 
 
 @inlined
@@ -170,11 +198,29 @@ def walk(
                 byte = long(trie[node, BYTE])
                 low = long(levels[depth - 2, L_TOP]) if depth > 1 else long(0)
                 high = long(levels[depth - 1, L_TOP])
-                if _refused(program, threads, low, high, byte):
+                last = long(levels[depth, L_BYTE])
+                if _is_label(program, threads, low, high):
+                    # The labels are sorted, and so are the bytes: go through both side by side.
+                    begin = long(threads[low, T_A] if last < 0 else levels[depth, L_LABEL])
+                    begin, behind = _next_label(program, threads, low, byte, begin)
+                    levels[depth, L_BYTE] = byte
+                    levels[depth, L_LABEL] = begin
+                    if begin == behind:
+                        node = long(trie[node, END])
+                        continue
+                    top, arena_top = advance_label(
+                        program, plan, arena, long(levels[depth - 1, L_ARENA]), threads, low,
+                        high, begin, behind,
+                    )  # fmt: skip
+                    if top == FULL:
+                        return FULL, 0, count
+                    levels[depth, L_TOP] = top
+                    levels[depth, L_ARENA] = arena_top
+                    levels[depth, L_NEEDED] = -1
+                elif _refused(program, threads, low, high, byte):
                     node = long(trie[node, END])
                     continue
-                last = long(levels[depth, L_BYTE])
-                if last < 0 or not _alike(program, threads, low, high, last, byte):
+                elif last < 0 or not _alike(program, threads, low, high, last, byte):
                     top, arena_top, _ = advance_threads(
                         program, plan, arena, long(levels[depth - 1, L_ARENA]), threads, low, high,
                         byte,
@@ -282,9 +328,7 @@ def fill_from_profile(
         if units > room:
             continue
         if watched:
-            after = state_cost(
-                program, plan, base + long(codes[i] >> 16), max(need - units, 0), long(0)
-            )
+            after = state_cost(program, plan, base + long(codes[i] >> 16), max(need - units, 0))
             if after >= UNREACHABLE or (most >= 0 and after > most):
                 continue
             worst = max(worst, after)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from typing import Any, assert_type
+from typing import Annotated, Any, assert_type
 
 from pydantic import BaseModel, TypeAdapter
 
@@ -117,3 +117,28 @@ async def asynchronous_ones_too(gen: sg.Generator[Triage]) -> None:
         assert_type(event.result, sg.Generation[Triage] | None)
     async with gen.astream("Hello") as stream:
         assert_type([text async for text in stream.texts()], list[str])
+
+
+def tools_tell_what_a_call_is(lm: sg.LanguageModel, dynamic: bool) -> None:
+    assert_type(sg.tools([Triage]), sg.Tools[sg.ToolCall])
+    assert_type(sg.tools([Triage], none=True), sg.Tools[sg.ToolCall | None])
+    assert_type(sg.tools([Triage], parallel=True), sg.Tools[list[sg.ToolCall]])
+    assert_type(sg.tools([Triage], none=dynamic), sg.Tools[Any])
+    assert_type(sg.tools([Triage]).only("Triage"), sg.Tools[sg.ToolCall])
+    assert_type(sg.Generator(sg.tools([Triage]), lm)("Hello"), sg.ToolCall)
+    assert_type(sg.generate(sg.tools([Triage]), "Hello").probability, float)
+
+
+TOPICS = sg.Taxonomy(["Animals", "Cars"])
+
+
+class Ticket(BaseModel):
+    topic: Annotated[str, TOPICS]
+
+
+def taxonomies_are_types_and_choices(lm: sg.LanguageModel, vocabulary: sg.Vocabulary) -> None:
+    assert_type(Ticket(topic="Cars").topic, str)
+    assert_type(TOPICS["Cars"], sg.Entry)
+    assert_type(sg.generate(sg.OneOf(TOPICS), "Hello", lm=lm), str)
+    assert_type(sg.generate(sg.SomeOf(TOPICS), "Hello", lm=lm), list[str])
+    assert_type(TOPICS.verify(vocabulary), sg.Verification)

@@ -29,6 +29,7 @@ from structgen.schema.nodes import (
     Parts,
     Raw,
     Ref,
+    Selection,
     String,
     Union,
     Verbatim,
@@ -66,7 +67,7 @@ def admits(definitions: Definitions | Mapping[str, Node], node: Node, value: obj
             return True
         case Never():
             return False
-        case Choice() | Verbatim() | Raw() | Parts():
+        case Choice() | Selection() | Verbatim() | Raw() | Parts():
             raise AssertionError("no JSON Schema has such parts")
         case _:
             assert_never(node)

@@ -46,6 +46,7 @@ from structgen.schema.nodes import (
     Property,
     Raw,
     Ref,
+    Selection,
     String,
     Union,
     Verbatim,
@@ -153,7 +154,7 @@ def _minus_same(definitions: Definitions, a: Node, b: Node) -> Iterator[Node]:
             raise Unrepresentable("texts that hold JSON cannot be excluded")
         case Labels() | AnyJson() | Never() | Ref() | Union():
             raise AssertionError("these are handled before")
-        case Choice() | Verbatim() | Raw() | Parts():
+        case Choice() | Selection() | Verbatim() | Raw() | Parts():
             raise AssertionError("no JSON Schema has such parts")
         case _:
             assert_never(a)

@@ -25,6 +25,7 @@ from structgen.schema.nodes import (
     Parts,
     Raw,
     Ref,
+    Selection,
     String,
     Union,
     Verbatim,
@@ -77,7 +78,7 @@ def kinds(definitions: Definitions, node: Node) -> int:
             return kinds(definitions, definitions.resolve(node))
         case Union():
             return reduce(lambda bits, part: bits | kinds(definitions, part), node.options, 0)
-        case Choice() | Verbatim() | Raw() | Parts():
+        case Choice() | Selection() | Verbatim() | Raw() | Parts():
             raise AssertionError("no JSON Schema has such parts")
         case _:
             assert_never(node)

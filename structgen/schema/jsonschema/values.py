@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from json.encoder import encode_basestring  # the C function that json.dumps calls for every text
 from typing import Any
 
 from structgen.schema import nodes
@@ -25,6 +24,9 @@ def value_nodes(values: Iterable[Any]) -> Node:
     Raises:
         NoJson: one of them cannot be written as JSON.
     """
+    values = list(values)
+    if set(map(type, values)) == {str}:
+        return nodes.labels(_texts(values))
     texts: list[bytes] = []
     others: list[Node] = []
     for value in values:
@@ -39,9 +41,16 @@ def value_nodes(values: Iterable[Any]) -> Node:
     return nodes.union([*others, nodes.labels(texts)] if texts else others)
 
 
+def _texts(values: list[str]) -> list[bytes]:
+    try:
+        return nodes.json_texts(values)
+    except UnicodeEncodeError:
+        return list(map(_text, values))
+
+
 def _text(value: str) -> bytes:
     try:
-        return encode_basestring(value).encode()
+        return nodes.json_text(value)
     except UnicodeEncodeError as error:
         raise NoJson(f"{value!r} holds a lone surrogate and is not text") from error
 

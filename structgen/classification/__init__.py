@@ -1,0 +1,1 @@
+"""Classification: which label, how sure, and what else it might have been."""

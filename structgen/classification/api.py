@@ -1,0 +1,66 @@
+"""One-call functions over `Classifier` and the default model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Unpack
+
+from structgen.api import default_lm
+from structgen.batch import BATCH_SIZE, check_batch_options
+from structgen.classification.classifier import Classifier
+from structgen.classification.options import ClassifierOptions
+from structgen.classification.prompting import check_texts
+from structgen.classification.results import Classification
+from structgen.runtime.lm import LanguageModel
+from structgen.taxonomy import Taxonomy
+
+
+def classify(
+    text: str,
+    labels: Taxonomy | Iterable[str] | Any,
+    *,
+    lm: LanguageModel | None = None,
+    **options: Unpack[ClassifierOptions],
+) -> Classification:
+    """Which of the labels a text has, and how probable each of them is.
+
+    Example: `classify("My card was charged twice.", ["billing", "sales"]).label` -> `"billing"`
+
+    Args:
+        labels: a `Taxonomy`, or anything that makes one.
+        lm: a language model, see `structgen.load`; None for the default one.
+        options: those of `Classifier`; keep one to classify many texts.
+    """
+    check_texts([text])
+    return _classifier("classify", labels, lm, options)(text)
+
+
+def classify_many(
+    texts: Iterable[str],
+    labels: Taxonomy | Iterable[str] | Any,
+    *,
+    lm: LanguageModel | None = None,
+    batch_size: int = BATCH_SIZE,
+    progress: bool | None = None,
+    **options: Unpack[ClassifierOptions],
+) -> list[Classification]:
+    """The same for many texts, in their order; what their prompts share is read once.
+
+    Args:
+        batch_size: texts that the model reads at a time.
+        progress: a progress bar; None shows one where standard error is a terminal.
+    """
+    check_batch_options(batch_size, "raise", progress)
+    texts = check_texts(texts)
+    found = _classifier("classify_many", labels, lm, options)
+    return found.many(texts, batch_size=batch_size, progress=progress)
+
+
+def _classifier(
+    caller: str, labels: Any, lm: LanguageModel | None, options: ClassifierOptions
+) -> Classifier:
+    """The handle; labels are checked before a model is loaded."""
+    for name in options.keys() - ClassifierOptions.__annotations__.keys():
+        raise TypeError(f"{caller}() got an unexpected keyword argument {name!r}")
+    taxonomy = labels if isinstance(labels, Taxonomy) else Taxonomy(labels)
+    return Classifier(taxonomy, lm or default_lm(), **options)

@@ -1,0 +1,75 @@
+"""What a model says of the labels before it has seen a text, so that it can be taken away.
+
+Letters of shapes: B texts, L labels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structgen.classification.finishing import Rules, adjusted
+from structgen.classification.prompting import Choices, Question
+from structgen.classification.scoring import Scored, Scorer, normalised
+from structgen.errors import OptionError
+from structgen.prompts import Prompt
+
+Calibration: TypeAlias = Literal["content_free", "pmi", "batch"]
+"""What labels are divided by.
+
+`content_free`: their mean probability for texts that say nothing (Zhao and others 2021, "Calibrate
+before use"). `pmi`: their probability behind the question's last words alone (Holtzman and others
+2021, "Surface form competition"). `batch`: their mean probability over the texts that are
+classified together (Zhou and others 2024, "Batch calibration")."""
+
+CONTENT_FREE = ("N/A", "", "[MASK]")
+TINY = 1e-30
+"""Under which probabilities are not told apart, so that no prior divides by zero."""
+
+
+def check_calibration(
+    calibrate: object,
+) -> Calibration | tuple[str, ...] | None:
+    """The option as it is used: one of the names, or neutral texts of the caller's own."""
+    if calibrate is None or calibrate in ("content_free", "pmi", "batch"):
+        return calibrate  # pyright: ignore[reportReturnType]  # one of the names
+    if isinstance(calibrate, Sequence) and not isinstance(calibrate, str):
+        texts = tuple(text for text in calibrate if isinstance(text, str))
+        if texts and len(texts) == len(calibrate):
+            return texts
+    raise OptionError(
+        f"calibrate={calibrate!r} must be 'content_free', 'pmi', 'batch', a list of texts that say "
+        "nothing, or None"
+    )
+
+
+def prior_prompts(
+    calibrate: Calibration | tuple[str, ...], question: Question, choices: Choices
+) -> list[Prompt]:
+    """The prompts whose labels tell the prior; none for `batch`, which takes those of the texts."""
+    if calibrate == "batch":
+        return []
+    if calibrate == "pmi":
+        return [[{"role": "user", "content": question.framed("").strip()}]]
+    texts = CONTENT_FREE if calibrate == "content_free" else calibrate
+    return [question.ask(text, choices) for text in texts]
+
+
+def prior_of(scored: Sequence[Scored], rules: Rules) -> NDArray[np.float64]:
+    """Log of the mean probability of each label [L] among the labels."""
+    each = np.stack([normalised(adjusted(one, rules)) for one in scored])  # [B, L]
+    return np.log(np.maximum(each.mean(0), TINY))
+
+
+def find_prior(
+    calibrate: Calibration | tuple[str, ...],
+    question: Question,
+    choices: Choices,
+    scorer: Scorer,
+    rules: Rules,
+) -> NDArray[np.float64]:
+    """Ask the model for the prior of the labels [L]."""
+    return prior_of(scorer.full(prior_prompts(calibrate, question, choices), choices), rules)

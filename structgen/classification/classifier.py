@@ -1,0 +1,315 @@
+"""A taxonomy, a model and options, ready to classify: the handle behind `structgen.classify`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from tqdm import tqdm
+
+from structgen.batch import BATCH_SIZE, check_batch_options
+from structgen.batch import length as count_of
+from structgen.classification.calibration import (
+    Calibration,
+    check_calibration,
+    find_prior,
+    prior_of,
+)
+from structgen.classification.drill import Drill
+from structgen.classification.finishing import LengthRule, Rules, finish
+from structgen.classification.options import (
+    MOST_FULL,
+    Strategy,
+    check_flag,
+    check_number,
+    check_one_of,
+    check_together,
+    check_whole,
+)
+from structgen.classification.prompting import (
+    INSTRUCTIONS,
+    MOST_LISTED,
+    Choices,
+    Question,
+    check_examples,
+    check_texts,
+)
+from structgen.classification.results import Classification
+from structgen.classification.scoring import Budget, Scored, Scorer, Tokenization
+from structgen.classification.search import MAX_PASSES
+from structgen.classification.shortlist import BM25, Retriever, candidates
+from structgen.classification.walk import Ending
+from structgen.errors import OptionError
+from structgen.prompts import Prompt, check_prompt
+from structgen.runtime.lm import LanguageModel
+from structgen.taxonomy import Taxonomy
+from structgen.tokens.vocabulary import Vocabulary
+
+NONE_OF_THESE = "none of these"
+
+
+class Classifier:
+    """Classifies texts with one model; shared between threads.
+
+    Example: `Classifier(["billing", "sales"], lm)("My card was charged twice.").label`
+
+    Args:
+        labels: a `Taxonomy`, or anything that makes one.
+        lm: a language model, see `structgen.load`.
+        instructions: what the model is asked to decide.
+        examples: pairs of a text and its label, which the prompt shows as answered before.
+        prompt: makes the whole prompt from a text, in place of all of the above.
+        list_labels: whether the prompt lists the labels; None: up to 300 of them.
+        descriptions: the list says what the taxonomy knows about each label.
+        index: the list is numbered and the model answers with a number, for long labels.
+        none_of_these: a way out that is offered as one more label; True is "none of these".
+        strategy: `full` reads every label, and its probabilities are exact; `search` finds the
+            `top_k` most probable ones and proves it; `drill` goes down a hierarchy level by level,
+            keeping the `beam` best ways. `auto` is `full` up to 1,000 labels and `search` above.
+        top_k: labels in the ranking; None is all of them, or one where they are searched.
+        max_passes: forward passes after which a search ends, and says how far it came.
+        max_open_mass: a search also goes on until no more probability than this is left open.
+        tokenization: `canonical` writes each label as the tokenizer does; `any` sums over all ways
+            to cut it into tokens, up to `open_mass`.
+        ending: `end` asks for the end of the answer behind a label, `open` does not.
+        length: `mean` divides a label's log-probability by its number of tokens.
+        calibrate: what labels are divided by, see `Calibration`; or texts that say nothing.
+        shortlist: a retriever, or "bm25", that narrows the labels to `shortlist_size` of them.
+        min_probability, min_valid_mass: under these the classifier abstains: the label is None.
+
+    Raises:
+        OptionError: an option is out of its range, or two contradict each other.
+        UnsupportedSchemaError: the labels are no taxonomy; all faults at once.
+    """
+
+    def __init__(
+        self,
+        labels: Taxonomy | Iterable[str] | Any,
+        lm: LanguageModel,
+        *,
+        instructions: str = INSTRUCTIONS,
+        examples: Iterable[tuple[str, str]] = (),
+        prompt: Callable[[str], Prompt] | None = None,
+        list_labels: bool | None = None,
+        descriptions: bool = False,
+        index: bool = False,
+        none_of_these: str | bool | None = None,
+        strategy: Strategy = "auto",
+        top_k: int | None = None,
+        max_passes: int = MAX_PASSES,
+        max_open_mass: float = 1.0,
+        beam: int = 1,
+        tokenization: Tokenization = "canonical",
+        ending: Ending = "end",
+        length: LengthRule = "sum",
+        calibrate: Calibration | Sequence[str] | None = None,
+        shortlist: Retriever | Literal["bm25"] | None = None,
+        shortlist_size: int = 20,
+        min_probability: float = 0.0,
+        min_valid_mass: float = 0.0,
+    ) -> None:
+        if not isinstance(getattr(lm, "vocabulary", None), Vocabulary):
+            raise OptionError(f"lm must be a language model, got {lm!r}; use structgen.load(...)")
+        for name, value, kind in (
+            ("strategy", strategy, Strategy),
+            ("tokenization", tokenization, Tokenization),
+            ("ending", ending, Ending),
+            ("length", length, LengthRule),
+        ):
+            check_one_of(name, value, kind)
+        self._lm = lm
+        self._taxonomy = labels if isinstance(labels, Taxonomy) else Taxonomy(labels)
+        self._retriever = BM25(self._taxonomy) if shortlist == "bm25" else shortlist
+        if self._retriever is not None and not callable(self._retriever):
+            raise OptionError(f"shortlist={shortlist!r} must be 'bm25' or a function")
+        self._size = check_whole("shortlist_size", shortlist_size)
+        n_labels = len(self._taxonomy) if self._retriever is None else self._size
+        self._calibrate: Calibration | tuple[str, ...] | None = check_calibration(calibrate)
+        if self._calibrate == "batch" and shortlist is not None:
+            raise OptionError(
+                "calibrate='batch' needs the same labels for all texts, no shortlists"
+            )
+        self._strategy = _strategy(strategy, n_labels, tokenization)
+        check_together(
+            self._strategy,
+            calibrates=self._calibrate is not None,
+            length=length,
+            any_way=tokenization == "any",
+        )
+        self._budget = Budget(
+            1 if top_k is None else check_whole("top_k", top_k),
+            check_whole("max_passes", max_passes),
+            check_number("max_open_mass", max_open_mass, 0.0, 1.0),
+        )
+        self._way_out = _way_out(none_of_these, self._taxonomy, has_shortlist=shortlist is not None)
+        self._rules = Rules(
+            length,
+            top_k if self._strategy != "search" else self._budget.k,
+            check_number("min_probability", min_probability, 0.0, 1.0),
+            check_number("min_valid_mass", min_valid_mass, 0.0, 1.0),
+            self._way_out,
+            self._taxonomy.separator,
+        )
+        self._prompt = prompt
+        self._descriptions = check_flag("descriptions", descriptions)
+        self._numbered = check_flag("index", index)
+        self._listed = n_labels <= MOST_LISTED or index if list_labels is None else list_labels
+        if index and not self._listed:
+            raise OptionError(
+                "index=True needs the labels in the prompt; list_labels=False hides them"
+            )
+        known = [*self._taxonomy.labels, *([self._way_out] if self._way_out else [])]
+        self._question = Question(instructions, check_examples(examples, known))
+        self._scorer = Scorer(lm, tokenization, ending)
+        check_whole("beam", beam)
+        self._drill = None
+        if self._strategy == "drill":
+            self._drill = Drill(self._taxonomy, self._scorer, self._question, self._rules, beam)
+        self._all = None if self._retriever else self._choices(self._taxonomy)
+        self._priors: dict[Choices, NDArray[np.float64]] = {}
+
+    @property
+    def taxonomy(self) -> Taxonomy:
+        """The labels."""
+        return self._taxonomy
+
+    @property
+    def lm(self) -> LanguageModel:
+        """The model."""
+        return self._lm
+
+    def __repr__(self) -> str:
+        return f"<Classifier {self._taxonomy.name} on {self._lm.name}, {self._strategy}>"
+
+    def __call__(self, text: str) -> Classification:
+        """Classify one text; of a classifier that compares texts, it is the only one.
+
+        Raises:
+            PromptTooLongError: text and labels do not fit into the model's context.
+        """
+        return self.many([text], progress=False)[0]
+
+    def many(
+        self, texts: Iterable[str], *, batch_size: int = BATCH_SIZE, progress: bool | None = None
+    ) -> list[Classification]:
+        """Classify texts, `batch_size` at a time; in their order."""
+        return list(self.each(texts, batch_size=batch_size, progress=progress))
+
+    def each(
+        self, texts: Iterable[str], *, batch_size: int = BATCH_SIZE, progress: bool | None = None
+    ) -> Iterator[Classification]:
+        """The same one by one, as they are ready; texts are taken when there is room for them."""
+        check_batch_options(batch_size, "raise", progress)
+        parts = self._parts(texts, batch_size, progress)
+        if self._calibrate == "batch":
+            yield from self._relative_to_each_other(parts)
+            return
+        for part in parts:
+            yield from self._classified(part)
+
+    def _parts(
+        self, texts: Iterable[str], batch_size: int, progress: bool | None
+    ) -> Iterator[list[str]]:
+        """The texts, some at a time; the progress bar moves when the next ones are asked for."""
+        if isinstance(texts, str):
+            check_texts(texts)
+        hidden = not sys.stderr.isatty() if progress is None else not progress
+        with tqdm(total=count_of(texts), disable=hidden, unit="text") as bar:
+            source = iter(texts)
+            while part := check_texts(islice(source, batch_size)):
+                yield part
+                bar.update(len(part))
+
+    def render(self, text: str) -> Prompt:
+        """What the model is asked about a text."""
+        return self._ask(text, self._all or self._shortlisted(text))
+
+    def _classified(self, texts: list[str]) -> list[Classification]:
+        if self._drill is not None:
+            return [self._drill(text) for text in texts]
+        choices = [self._all or self._shortlisted(text) for text in texts]
+        scored = self._scored(texts, choices)
+        return [
+            finish(one, offered, self._rules, self._prior(offered))
+            for one, offered in zip(scored, choices, strict=True)
+        ]
+
+    def _scored(self, texts: list[str], choices: list[Choices]) -> list[Scored]:
+        pairs = list(zip(texts, choices, strict=True))
+        if self._strategy == "search":
+            return [self._scorer.best(self._ask(*pair), pair[1], self._budget) for pair in pairs]
+        found: list[Scored | None] = [None] * len(pairs)
+        for offered in dict.fromkeys(choices):
+            rows = [row for row, pair in enumerate(pairs) if pair[1] == offered]
+            prompts = [self._ask(*pairs[row]) for row in rows]
+            for row, one in zip(rows, self._scorer.full(prompts, offered), strict=True):
+                found[row] = one
+        return [one for one in found if one is not None]
+
+    def _relative_to_each_other(self, parts: Iterable[list[str]]) -> Iterator[Classification]:
+        """All texts, whose mean is taken away from each; none is ready before the last is read."""
+        assert self._all is not None
+        scored = [one for part in parts for one in self._scored(part, [self._all] * len(part))]
+        if scored:
+            prior = prior_of(scored, self._rules)
+            yield from (finish(one, self._all, self._rules, prior) for one in scored)
+
+    def _prior(self, choices: Choices) -> NDArray[np.float64] | None:
+        if self._calibrate is None:
+            return None
+        if choices not in self._priors:
+            if len(self._priors) >= 64:
+                self._priors.clear()
+            self._priors[choices] = find_prior(
+                self._calibrate, self._question, choices, self._scorer, self._rules
+            )
+        return self._priors[choices]
+
+    def _ask(self, text: str, choices: Choices) -> Prompt:
+        if self._prompt is None:
+            return self._question.ask(text, choices)
+        made = self._prompt(text)
+        check_prompt(made)
+        return made
+
+    def _shortlisted(self, text: str) -> Choices:
+        assert self._retriever is not None
+        return self._choices(candidates(self._retriever, self._taxonomy, text, self._size))
+
+    def _choices(self, taxonomy: Taxonomy) -> Choices:
+        labels, written = taxonomy.labels, taxonomy.texts
+        notes = (
+            tuple(entry.description for entry in taxonomy.entries()) if self._descriptions else ()
+        )
+        if self._way_out:
+            labels, written = (*labels, self._way_out), (*written, self._way_out)
+            notes = (*notes, "") if notes else ()
+        if self._numbered:
+            written = tuple(str(number) for number in range(1, len(labels) + 1))
+        return Choices(labels, written, notes, bool(self._listed), self._numbered)
+
+
+def _strategy(strategy: Strategy, n_labels: int, tokenization: Tokenization) -> Strategy:
+    if strategy != "auto":
+        return strategy
+    return "search" if n_labels > MOST_FULL or tokenization == "any" else "full"
+
+
+def _way_out(
+    none_of_these: str | bool | None, taxonomy: Taxonomy, *, has_shortlist: bool
+) -> str | None:
+    """The label that stands for no label; a shortlist has one unless it is switched off."""
+    if none_of_these is None:
+        none_of_these = has_shortlist
+    if none_of_these is False:
+        return None
+    text = NONE_OF_THESE if none_of_these is True else none_of_these
+    if not isinstance(text, str) or not text.strip() or text in taxonomy.labels:  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise OptionError(
+            f"none_of_these={none_of_these!r} must be True, False or a text that is no label"
+        )
+    return text

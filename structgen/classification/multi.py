@@ -1,0 +1,160 @@
+"""Several labels for one text: a yes-or-no question for each, or a generated set."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from tqdm import tqdm
+
+from structgen.batch import BATCH_SIZE, check_batch_options
+from structgen.batch import length as count_of
+from structgen.classification.calibration import CONTENT_FREE
+from structgen.classification.options import check_flag, check_number, check_one_of
+from structgen.classification.prompting import Choices, check_texts
+from structgen.classification.results import LabelAnswer, MultiLabel
+from structgen.classification.scoring import Scored, Scorer, normalised
+from structgen.errors import OptionError
+from structgen.generator import Generator
+from structgen.prompts import Prompt
+from structgen.runtime.lm import LanguageModel
+from structgen.taxonomy import Taxonomy
+
+Method: TypeAlias = Literal["independent", "generated"]
+"""`independent`: whether each label applies is a question of its own. `generated`: the model writes
+the labels that apply, none twice."""
+
+QUESTION = 'Does the category "{label}" apply to the text? Answer yes or no.'
+TASK = "Which of these categories apply to the text? There may be several.\n{labels}"
+YES_NO = Choices(("yes", "no"), ("yes", "no"), listed=False)
+
+
+class MultiLabelClassifier:
+    """Finds all labels that a text has; shared between threads.
+
+    Example: `MultiLabelClassifier(["joy", "anger"], lm)("What a day!").labels` -> `("joy",)`
+
+    Args:
+        labels: a `Taxonomy`, or anything that makes one.
+        lm: a language model, see `structgen.load`.
+        method: how labels are decided.
+        question: what is asked about each label, with `{label}`; for `independent`.
+        threshold: the probability of yes from which on a label applies, one for all or by label;
+            for `independent`.
+        calibrate: divide yes and no by their probabilities for texts that say nothing (Zhao and
+            others 2021); for `independent`.
+        min_items, max_items: how many labels are written; for `generated`.
+        antichain: a label and one below it are not both written; for `generated`.
+    """
+
+    def __init__(
+        self,
+        labels: Taxonomy | Iterable[str] | Any,
+        lm: LanguageModel,
+        *,
+        method: Method = "independent",
+        question: str = QUESTION,
+        threshold: float | Mapping[str, float] = 0.5,
+        calibrate: bool = False,
+        min_items: int = 0,
+        max_items: int | None = None,
+        antichain: bool = False,
+    ) -> None:
+        check_one_of("method", method, Method)
+        self._taxonomy = labels if isinstance(labels, Taxonomy) else Taxonomy(labels)
+        self._lm, self._method, self._question = lm, method, question
+        if "{label}" not in question:
+            raise OptionError("question must hold {label}, in whose place each label is put")
+        self._thresholds = _thresholds(threshold, self._taxonomy)
+        self._calibrate = check_flag("calibrate", calibrate)
+        self._priors: list[float] | None = None
+        self._scorer = Scorer(lm, "canonical", "open")
+        self._generator: Generator[list[str]] | None = None
+        if method == "generated":
+            kind = self._taxonomy.Labels(
+                min_length=min_items, max_length=max_items, antichain=antichain
+            )
+            task = TASK.replace("{labels}", "\n".join(f"- {t}" for t in self._taxonomy.texts))
+            self._generator = Generator[list[str]](
+                kind, lm, schema_prompt=f"{task}\nAnswer with a JSON list of them."
+            )
+
+    def __call__(self, text: str) -> MultiLabel:
+        """All labels of one text."""
+        check_texts([text])
+        return self._written(text) if self._generator else self._decided(text)
+
+    def many(
+        self, texts: Iterable[str], *, batch_size: int = BATCH_SIZE, progress: bool | None = None
+    ) -> list[MultiLabel]:
+        """All labels of each text, in their order.
+
+        Args:
+            batch_size: texts that are generated for at a time; questions about one text are
+                always asked together.
+        """
+        return list(self._each(texts, batch_size, progress))
+
+    def _each(
+        self, texts: Iterable[str], batch_size: int, progress: bool | None
+    ) -> Iterator[MultiLabel]:
+        check_batch_options(batch_size, "raise", progress)
+        texts = check_texts(texts)
+        if self._generator is not None:
+            found = self._generator.as_completed(texts, batch_size=batch_size, progress=progress)
+            results = dict(found)
+            for index in range(len(texts)):
+                result = results[index]
+                if isinstance(result, Exception):
+                    raise result
+                labels = tuple(result.value)
+                yield MultiLabel(labels, (), result.usage.forward_passes)
+            return
+        hidden = not sys.stderr.isatty() if progress is None else not progress
+        for text in tqdm(texts, total=count_of(texts), disable=hidden, unit="text"):
+            yield self._decided(text)
+
+    def _written(self, text: str) -> MultiLabel:
+        assert self._generator is not None
+        result = self._generator.run(text)
+        return MultiLabel(tuple(result.value), (), result.usage.forward_passes)
+
+    def _decided(self, text: str) -> MultiLabel:
+        scored = self._ask(text)
+        priors = self._prior() if self._calibrate else [0.5] * len(scored)
+        answers: list[LabelAnswer] = []
+        for label, one, prior in zip(self._taxonomy.labels, scored, priors, strict=True):
+            yes, no = normalised(one.log_probs).tolist()
+            yes, no = yes / prior, no / (1 - prior)
+            mass = min(float(np.exp(one.log_probs).sum()), 1.0)
+            answers.append(LabelAnswer(label, yes / (yes + no), mass))
+        pairs = zip(answers, self._thresholds, strict=True)
+        chosen = tuple(answer.label for answer, least in pairs if answer.probability >= least)
+        return MultiLabel(chosen, tuple(answers), max(one.forward_passes for one in scored))
+
+    def _ask(self, text: str) -> list[Scored]:
+        return self._scorer.full([self._prompt(text, label) for label in self._taxonomy], YES_NO)
+
+    def _prompt(self, text: str, label: str) -> Prompt:
+        """The text comes first: it is read once for all labels."""
+        question = self._question.replace("{label}", label)
+        return [{"role": "user", "content": f"Text: {text}\n\n{question}"}]
+
+    def _prior(self) -> list[float]:
+        """The probability of yes for each label where the text says nothing."""
+        if self._priors is None:
+            each = [[normalised(s.log_probs)[0] for s in self._ask(text)] for text in CONTENT_FREE]
+            means = (sum(row) / len(row) for row in zip(*each, strict=True))
+            self._priors = [min(max(float(mean), 1e-6), 1 - 1e-6) for mean in means]
+        return self._priors
+
+
+def _thresholds(threshold: float | Mapping[str, float], taxonomy: Taxonomy) -> list[float]:
+    if not isinstance(threshold, Mapping):
+        return [check_number("threshold", threshold, 0.0, 1.0)] * len(taxonomy)
+    wrong = set(taxonomy.labels) ^ set(threshold)
+    if wrong:
+        raise OptionError(f"threshold has to name each label once; differs in {sorted(wrong)[:5]}")
+    return [check_number(f"threshold[{t!r}]", threshold[t], 0.0, 1.0) for t in taxonomy.labels]

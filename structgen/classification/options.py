@@ -1,0 +1,96 @@
+"""The options of a classifier, and what is wrong with them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Literal, TypeAlias, TypedDict, get_args
+
+from structgen.classification.calibration import Calibration
+from structgen.classification.finishing import LengthRule
+from structgen.classification.scoring import Tokenization
+from structgen.classification.shortlist import Retriever
+from structgen.classification.walk import Ending
+from structgen.errors import OptionError
+from structgen.prompts import Prompt
+
+Strategy: TypeAlias = Literal["auto", "full", "search", "drill"]
+"""`full` reads every label, `search` the most probable ones, `drill` goes down a hierarchy level by
+level. `auto` is `full` up to MOST_FULL labels, and `search` above."""
+
+MOST_FULL = 1000
+
+
+class ClassifierOptions(TypedDict, total=False):
+    """The options of `Classifier`."""
+
+    instructions: str
+    examples: Iterable[tuple[str, str]]
+    prompt: Callable[[str], Prompt] | None
+    list_labels: bool | None
+    descriptions: bool
+    index: bool
+    none_of_these: str | bool | None
+    strategy: Strategy
+    top_k: int | None
+    max_passes: int
+    max_open_mass: float
+    beam: int
+    tokenization: Tokenization
+    ending: Ending
+    length: LengthRule
+    calibrate: Calibration | Sequence[str] | None
+    shortlist: Retriever | Literal["bm25"] | None
+    shortlist_size: int
+    min_probability: float
+    min_valid_mass: float
+
+
+def check_one_of(name: str, value: object, kind: object) -> None:
+    """Refuse what is none of a `Literal`'s values."""
+    if value not in get_args(kind):
+        shown = ", ".join(map(repr, get_args(kind)))
+        raise OptionError(f"{name}={value!r} is unknown; use one of {shown}")
+
+
+def check_number(name: str, value: object, low: float, high: float) -> float:
+    """A number between bounds."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or math.isnan(value) or not low <= value <= high:  # pyright: ignore[reportOperatorIssue, reportArgumentType]
+        raise OptionError(f"{name}={value!r} must be a number from {low} to {high}")
+    return float(value)  # pyright: ignore[reportArgumentType]
+
+
+def check_whole(name: str, value: object) -> int:
+    """A whole number above 0."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise OptionError(f"{name}={value!r} must be a whole number above 0")
+    return value
+
+
+def check_flag(name: str, value: object) -> bool:
+    """True or False."""
+    if not isinstance(value, bool):
+        raise OptionError(f"{name}={value!r} must be True or False")
+    return value
+
+
+def check_together(
+    strategy: Strategy, *, calibrates: bool, length: LengthRule, any_way: bool
+) -> None:
+    """Refuse options that contradict each other."""
+    if strategy != "full" and calibrates:
+        raise OptionError(
+            f"calibrate needs every label's probability, and strategy={strategy!r} does not look "
+            f"at all of them; pass strategy='full', which is usual up to {MOST_FULL} labels, or a "
+            "shortlist"
+        )
+    if strategy == "search" and length == "mean":
+        raise OptionError("length='mean' has no bounds to search by; pass strategy='full'")
+    if any_way and strategy != "search":
+        raise OptionError(
+            f"tokenization='any' sums over ways to write a label, by strategy='search'; "
+            f"strategy={strategy!r} reads canonical tokens"
+        )
+    if any_way and length == "mean":
+        raise OptionError("length='mean' needs tokenization='canonical'")

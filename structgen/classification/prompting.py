@@ -1,0 +1,110 @@
+"""What a model is asked: the task, the labels, worked examples, and the text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from structgen.errors import InvalidTextError, OptionError
+from structgen.prompts import Prompt
+
+INSTRUCTIONS = "Decide which category the text belongs to."
+LISTED = "The categories are:\n{labels}"
+NUMBERED = "The categories are:\n{labels}\nAnswer with the number of one category, nothing else."
+NAMED = "Answer with one category, exactly as it is written, and nothing else."
+MOST_LISTED = 300
+"""Labels up to which the prompt lists them, unless it is told otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """The labels that one question offers."""
+
+    labels: tuple[str, ...]
+    """As the classification names them."""
+    written: tuple[str, ...]
+    """As the model writes them; in the same order."""
+    descriptions: tuple[str, ...] = ()
+    """One for each label, empty where there is none; or none at all."""
+    listed: bool = True
+    """The prompt shows them."""
+    numbered: bool = False
+    """The model writes their numbers."""
+
+    def lines(self) -> str:
+        """The labels as the prompt shows them."""
+        notes = self.descriptions or ("",) * len(self.labels)
+        marks = [f"{text}." if self.numbered else "-" for text in self.written]
+        rows = zip(marks, self.labels, notes, strict=True)
+        return "\n".join(f"{mark} {name}" + f": {note}" * bool(note) for mark, name, note in rows)
+
+    def answer(self, label: str) -> str:
+        """How the model writes a label."""
+        return self.written[self.labels.index(label)]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """How a text is put to a model; the text comes last, so that what is before can be shared.
+
+    Example: `Question().ask("My card ...", choices)` -> one chat message
+    """
+
+    instructions: str = INSTRUCTIONS
+    examples: tuple[tuple[str, str], ...] = ()
+    """Pairs of a text and its label, as turns of the chat."""
+    frame: str = field(default="Text: {text}\nCategory:")
+
+    def ask(self, text: str, choices: Choices) -> Prompt:
+        """Chat messages: the first one also holds the task."""
+        messages: list[dict[str, str]] = []
+        for example, label in self.examples:
+            messages.append({"role": "user", "content": self.framed(example)})
+            messages.append({"role": "assistant", "content": choices.answer(label)})
+        messages.append({"role": "user", "content": self.framed(text)})
+        first = messages[0]
+        messages[0] = {**first, "content": f"{self.task(choices)}\n\n{first['content']}"}
+        return messages
+
+    def task(self, choices: Choices) -> str:
+        """The instructions and, where they are shown, the labels."""
+        if not choices.listed:
+            return f"{self.instructions} {NAMED}"
+        listed = (NUMBERED if choices.numbered else LISTED).replace("{labels}", choices.lines())
+        return f"{self.instructions} {listed}" + f"\n{NAMED}" * (not choices.numbered)
+
+    def framed(self, text: str) -> str:
+        """One text as the prompt shows it."""
+        return self.frame.replace("{text}", text)
+
+
+def check_texts(texts: Iterable[object]) -> list[str]:
+    """The texts, which are all strings.
+
+    Raises:
+        InvalidTextError: one is no text, or holds a lone surrogate.
+    """
+    if isinstance(texts, str | bytes):
+        raise OptionError("classify_many takes a list of texts; use classify for one")
+    found: list[str] = []
+    for index, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise InvalidTextError(f"text {index} is {type(text).__name__}, not str: {text!r:.80}")
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise InvalidTextError(f"text {index} is not valid Unicode text: {error}") from error
+        found.append(text)
+    return found
+
+
+def check_examples(
+    examples: Iterable[tuple[str, str]], labels: Sequence[str]
+) -> tuple[tuple[str, str], ...]:
+    """Worked examples, whose labels are all known."""
+    pairs = tuple((text, label) for text, label in examples)
+    unknown = sorted({label for _, label in pairs} - set(labels))
+    if unknown:
+        raise OptionError(f"examples have labels that are not in the taxonomy: {unknown[:5]}")
+    check_texts(text for text, _ in pairs)
+    return pairs

@@ -1,0 +1,146 @@
+"""The most probable of many labels, found best first and proven.
+
+A beginning is at least as probable as every label that begins so. So when the k-th label found is
+at least as probable as every beginning that was not looked behind, the first k are the best ones.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from dataclasses import dataclass, field
+
+from torch import Tensor
+
+from structgen.classification.label_trie import LabelTrie
+from structgen.classification.walk import Ending, log_softmax, stop_log_probs
+from structgen.runtime.trees import ROOT, TokenTree
+
+PASS_NODES = 48
+"""Beginnings that are read in one pass; a pass costs little more than for one of them."""
+MAX_PASSES = 64
+
+
+@dataclass(slots=True)
+class Found:
+    """Labels found so far, and what is known of the others."""
+
+    log_probs: dict[int, float] = field(default_factory=dict[int, float])
+    """By the label's index."""
+    open_mass: float = 0.0
+    """Probability of all beginnings that were not looked behind."""
+    highest_open: float = -math.inf
+    """Log-probability of the most probable of them: no label not found is above it."""
+    forward_passes: int = 0
+
+    def ranked(self) -> list[int]:
+        """The labels found, most probable first; equal ones in their order."""
+        return sorted(self.log_probs, key=lambda label: (-self.log_probs[label], label))
+
+    def proven(self, k: int) -> bool:
+        """Whether the first k are the best there are."""
+        ranked = self.ranked()
+        if len(ranked) < k:
+            return self.open_mass == 0.0
+        return self.log_probs[ranked[k - 1]] >= self.highest_open
+
+
+def best_labels(
+    tree: TokenTree,
+    first: Tensor,
+    trie: LabelTrie,
+    end_ids: tuple[int, ...],
+    ending: Ending,
+    *,
+    k: int,
+    max_passes: int = MAX_PASSES,
+    max_open_mass: float = 1.0,
+) -> Found:
+    """The k most probable labels behind one prompt, proven unless `max_passes` ends the search.
+
+    Args:
+        tree: behind the prompt, fresh.
+        first: logits [1, W] that follow the prompt.
+        max_open_mass: the search goes on until no more probability than this was not looked behind.
+    """
+    search = _Search(tree, trie, end_ids, ending)
+    search.open(ROOT, 0.0, log_softmax(first[:, None])[0, 0])
+    while search.frontier and search.found.forward_passes < max_passes:
+        search.measure()
+        if search.found.proven(k) and search.found.open_mass <= max_open_mass:
+            break
+        search.read_best()
+    search.measure()
+    return search.found
+
+
+class _Search:
+    def __init__(
+        self, tree: TokenTree, trie: LabelTrie, end_ids: tuple[int, ...], ending: Ending
+    ) -> None:
+        self.found = Found()
+        self.frontier: list[tuple[float, int]] = []
+        """A heap of (-log-probability, node): beginnings that have to be read."""
+        self._tree, self._trie, self._end_ids = tree, trie, end_ids
+        self._ending: Ending = ending
+        self._labels = {node: label for label, node in enumerate(trie.label_nodes.tolist())}
+        self._numbers = {ROOT: ROOT}
+        """Of the nodes that were read, in the token tree."""
+
+    def open(self, node: int, reached: float, log_probs: Tensor) -> None:
+        """Take note of a node's children; log-probabilities [W] follow the node."""
+        children = self._trie.children_of(node)
+        if not children:
+            return
+        tokens = self._trie.token_ids[children].tolist()
+        for child, step in zip(children, log_probs[tokens].tolist(), strict=True):
+            is_leaf = not self._trie.children_of(child)
+            if is_leaf and self._ending == "open":
+                self.found.log_probs[self._labels[child]] = reached + step
+            else:
+                heapq.heappush(self.frontier, (-(reached + step), child))
+
+    def measure(self) -> None:
+        """Say what the frontier leaves open."""
+        self.found.open_mass = math.fsum(math.exp(-cost) for cost, _ in self.frontier)
+        self.found.highest_open = -self.frontier[0][0] if self.frontier else -math.inf
+
+    def read_best(self) -> None:
+        """Read the most probable beginnings, each with what is certain to be read after it."""
+        nodes: list[int] = []
+        reached: dict[int, float] = {}
+        while self.frontier and len(nodes) < PASS_NODES:
+            cost, node = heapq.heappop(self.frontier)
+            reached[node] = -cost
+            nodes.extend(self._only_way(node))
+        for number, node in enumerate(nodes, self._tree.n_nodes):
+            self._numbers[node] = number
+        parents = [self._numbers[int(self._trie.parents[node])] for node in nodes]
+        logits = self._tree.read(self._trie.token_ids[nodes].tolist(), parents)
+        self.found.forward_passes += 1
+        log_probs = log_softmax(logits)
+        stops = stop_log_probs(log_probs, nodes, self._trie, self._end_ids, self._ending)[0]
+        for place, node in enumerate(nodes):
+            if node not in reached:  # the only child of the one before
+                before = int(self._trie.parents[node])
+                at = int(self._trie.token_ids[node])
+                reached[node] = reached[before] + float(log_probs[0, place - 1, at])
+            if node in self._labels:
+                self.found.log_probs[self._labels[node]] = reached[node] + float(stops[place])
+            if self._only_child(node) is None:
+                self.open(node, reached[node], log_probs[0, place])
+
+    def _only_way(self, node: int) -> list[int]:
+        """The node and those behind it, as long as there is one that has to be read."""
+        way = [node]
+        while (child := self._only_child(way[-1])) is not None:
+            way.append(child)
+        return way
+
+    def _only_child(self, node: int) -> int | None:
+        """The only child of a node, if it has to be read."""
+        children = self._trie.children_of(node)
+        if len(children) != 1:
+            return None
+        is_leaf = not self._trie.children_of(children[0])
+        return None if is_leaf and self._ending == "open" else children[0]

@@ -1,0 +1,114 @@
+"""A file of texts in, a file of labels out, whatever happens in between."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import pytest
+
+from structgen.classification.classifier import Classifier
+from structgen.classification.files import Columns, classify_file
+from structgen.cli import main
+from structgen.errors import InvalidTextError, OptionError
+from structgen.testing import RandomLM, byte_vocabulary
+
+LABELS = ["billing", "sales", "technical"]
+TEXTS = ["plain", 'with "quotes", commas', "two\nlines", "", "ümlaut \u2028 line", "last"]
+
+
+@pytest.fixture(scope="module")
+def classifier() -> Classifier:
+    return Classifier(LABELS, RandomLM(byte_vocabulary(), 5))
+
+
+@pytest.fixture
+def source(tmp_path):
+    path = tmp_path / "rows.csv"
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["id", "text"])
+        writer.writerows(enumerate(TEXTS))
+    return path
+
+
+def read(path):
+    if path.suffix == ".jsonl":
+        return [json.loads(line) for line in path.read_text("utf-8").split("\n")[:-1]]
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+def test_each_row_gets_its_label(classifier, source, tmp_path, ending):
+    target = tmp_path / f"out.{ending}"
+    columns = Columns(top=2, probabilities=True)
+    report = classify_file(classifier, source, target, columns, progress=False)
+    assert (report.written, report.skipped) == (len(TEXTS), 0)
+    for row, text, expected in zip(read(target), TEXTS, classifier.many(TEXTS), strict=True):
+        assert row["text"] == text
+        assert row["label"] == expected.label
+        assert float(row["probability"]) == pytest.approx(expected.probability, abs=1e-4)
+        assert row["label_2"] == expected.ranking[1].label
+        each = row["probabilities"]
+        each = json.loads(each) if isinstance(each, str) else each
+        assert set(each) == set(LABELS)
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+def test_a_run_that_was_cut_anywhere_goes_on(classifier, source, tmp_path, ending):
+    target = tmp_path / f"out.{ending}"
+    classify_file(classifier, source, target, progress=False)
+    whole = target.read_bytes()
+    for cut in range(0, len(whole) + 1, 7):
+        target.write_bytes(whole[:cut])
+        report = classify_file(classifier, source, target, progress=False)
+        assert report.written + report.skipped == len(TEXTS)
+        assert [row["text"] for row in read(target)] == TEXTS
+        assert target.read_bytes() == whole
+    assert classify_file(classifier, source, target, progress=False).written == 0
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "txt"])
+def test_other_inputs(classifier, tmp_path, ending):
+    source, target = tmp_path / f"rows.{ending}", tmp_path / "out.csv"
+    lines = ["a", "b"] if ending == "txt" else ['{"text": "a", "n": [1]}', '{"text": "b"}']
+    source.write_text("\n".join(lines), "utf-8")
+    classify_file(classifier, source, target, progress=False)
+    assert [row["text"] for row in read(target)] == ["a", "b"]
+
+
+def test_what_is_wrong_with_files_is_said(classifier, source, tmp_path):
+    target = tmp_path / "out.csv"
+    for wrong, message in [
+        (("no.csv", target), "no file"),
+        ((source, tmp_path / "x" / "out.csv"), "folder"),
+        ((source, source), "is the input"),
+        ((source, "out.xlsx"), "end with one of"),
+        (("in.xlsx", target), "end with one of"),
+    ]:
+        with pytest.raises(OptionError, match=message):
+            classify_file(classifier, *wrong)
+    with pytest.raises(OptionError, match=r"row 1 .* no text in 'body'"):
+        classify_file(classifier, source, target, Columns(text="body"))
+    target.write_text("id,text,label,probability,valid_mass\n0,other,sales,1,1\n")
+    with pytest.raises(OptionError, match=r"row 1 of .* no row of this input"):
+        classify_file(classifier, source, target)
+    assert "other" in target.read_text(), "a file of others is left as it is"
+    source.write_bytes(b"id,text\n1,\xff\n")
+    with pytest.raises(InvalidTextError, match="cannot be read"):
+        classify_file(classifier, source, tmp_path / "new.csv")
+
+
+def test_the_command(monkeypatch, source, tmp_path, capsys):
+    from structgen.runtime import hf
+
+    labels, target = tmp_path / "labels.txt", tmp_path / "out.csv"
+    labels.write_text("\n".join(LABELS) + "\n")
+    monkeypatch.setattr(hf, "load", lambda *_, **__: RandomLM(byte_vocabulary(), 5))
+    arguments = ["classify", "--labels", str(labels), "--in", str(source), "--out", str(target)]
+    assert main([*arguments, "--top", "3", "--quiet"]) == 0
+    assert capsys.readouterr().out == f"{len(TEXTS)} written, 0 skipped\n"
+    assert all(row["label_3"] in LABELS for row in read(target))
+    assert main([*arguments, "--text", "body"]) == 1
+    assert "no text in 'body'" in capsys.readouterr().err
