@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 import re
+from types import NoneType
 
 import pytest
 from hypothesis import given, settings
@@ -23,6 +24,7 @@ from tests.walks import generate
 # Of booleans and enums the standard library makes IP networks, and warns of its own way to do it.
 pytestmark = pytest.mark.filterwarnings("ignore:__int__ returned non-int:DeprecationWarning")
 
+OF_JSON = (str, int, float, bool, NoneType, list, dict)
 VOCABULARY = small_vocabulary([t for t in STRADDLING if len(t) > 1] + ["2020-0", "://", "00:00"])
 LAYOUTS = st.sampled_from(["spaced", "compact", "compact", "flexible"])
 
@@ -38,11 +40,16 @@ def reads(compiled: CompiledSchema, text: bytes) -> bool:
 
 
 def complaint(made: Sample, text: bytes) -> str:
-    """Why Pydantic rejects a text, nothing if it does not."""
+    """Why Pydantic rejects a text, nothing if it does not.
+
+    In a strict model it validates a `defaultdict` twice, and then rejects the values that it has
+    made of the text itself; `explain` says that this function is only checked afterwards.
+    """
     try:
         made.adapter.validate_json(text)
     except ValidationError as error:
-        return str(error)
+        found = [part for part in error.errors() if type(part["input"]) in OF_JSON]
+        return str(error) if found else ""
     return ""
 
 
