@@ -11,7 +11,7 @@ import re
 from types import NoneType
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
@@ -104,4 +104,10 @@ def test_random_models(seed, depth, layout):
 @settings(max_examples=20_000, deadline=None)
 @given_models
 def test_many_random_models(seed, depth, layout):
-    check(sample(seed, depth), layout, seed)
+    try:
+        made = sample(seed, depth)
+    except TypeError as error:
+        # Pydantic itself refuses a few of the unions that are made up here.
+        assert "discriminated union" in str(error), error
+        reject()
+    check(made, layout, seed)
