@@ -108,6 +108,7 @@ def test_many_random_models(seed, depth, layout):
         made = sample(seed, depth)
     except TypeError as error:
         # Pydantic itself refuses a few of the unions that are made up here.
-        assert "discriminated union" in str(error), error
+        if "discriminated union" not in str(error):
+            raise
         reject()
     check(made, layout, seed)
