@@ -10,9 +10,7 @@ from math import inf
 
 from structgen.errors import LimitError
 
-_DEADLINE: ContextVar[tuple[float, float, float]] = ContextVar(
-    "deadline", default=(inf, inf, inf)
-)
+_DEADLINE: ContextVar[tuple[float, float, float]] = ContextVar("deadline", default=(inf, inf, inf))
 """(when to stop, by the thread's clock; the seconds that were given; when to look, by the wall's)
 
 The thread's clock counts work: a busy machine, or waiting for another compilation, takes no time.
