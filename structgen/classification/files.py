@@ -13,7 +13,6 @@ import json
 import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, TextIO, TypeAlias
 
@@ -24,6 +23,9 @@ from structgen.errors import InvalidTextError, OptionError
 
 Row: TypeAlias = dict[str, Any]
 FileKind: TypeAlias = Literal["csv", "jsonl", "txt"]
+
+MOST_CHARACTERS = 2**31 - 1
+"""Of one cell of a table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,20 +78,21 @@ def classify_file(
         raise OptionError(f"there is no file {str(source)!r} to read texts from")
     if target.exists() and source.samefile(target):
         raise OptionError(f"{str(target)!r} is the input; choose another file for the labels")
-    n_rows = sum(1 for _ in _rows(source, kind, columns.text))
+    rows = list(_rows(source, kind, columns.text))
     with _Locked(target) as file:
-        done, end = _done(file, form, _rows(source, kind, columns.text))
-        file.truncate(end)
+        writer = _Writer(file, form, columns, rows)
+        done, end = writer.done()
         file.seek(end)
-        rows = list(islice(_rows(source, kind, columns.text), done, None))
-        texts = [row[columns.text] for row in rows]
-        writer = _Writer(file, form, columns, header=done == 0 and end == 0)
+        file.truncate()
+        if end == 0:
+            writer.write_header()
+        texts = [row[columns.text] for row in rows[done:]]
         found = classifier.each(texts, batch_size=batch_size, progress=progress)
-        for row, result in zip(rows, found, strict=True):
+        for row, result in zip(rows[done:], found, strict=True):
             writer.write(row, result)
         file.flush()
         os.fsync(file.fileno())
-    return FileReport(n_rows - done, done)
+    return FileReport(len(rows) - done, done)
 
 
 def _kind(path: Path, allowed: tuple[FileKind, ...]) -> FileKind:
@@ -112,7 +115,11 @@ def _rows(source: Path, kind: FileKind, text: str) -> Iterator[Row]:
 def _read(file: TextIO, kind: FileKind, text: str) -> Iterator[Any]:
     match kind:
         case "csv":
-            yield from csv.DictReader(file, strict=True)
+            csv.field_size_limit(MOST_CHARACTERS)
+            reader = csv.DictReader(file, strict=True, restval="")
+            if len(set(reader.fieldnames or ())) < len(reader.fieldnames or ()):
+                raise OptionError(f"{file.name!r} has two columns of the same name")
+            yield from reader
         case "jsonl":
             yield from (json.loads(line) for line in file if line.strip())
         case "txt":
@@ -123,6 +130,12 @@ def _checked(rows: Iterator[Any], source: Path, text: str) -> Iterator[Row]:
     for number, row in enumerate(rows, 1):
         if not isinstance(row, dict) or not isinstance(row.get(text), str) or None in row:
             raise OptionError(f"row {number} of {str(source)!r} has no text in {text!r}")
+        try:
+            _shown(row).encode()
+        except UnicodeEncodeError as error:
+            raise InvalidTextError(
+                f"row {number} of {str(source)!r} is not valid Unicode text: {error}"
+            ) from error
         yield row
 
 
@@ -148,76 +161,91 @@ class _Locked:
         self._file.close()
 
 
-def _done(file: BinaryIO, form: FileKind, rows: Iterator[Row]) -> tuple[int, int]:
-    """(rows of the output that are whole, its bytes with them alone).
-
-    Raises:
-        OptionError: they are not the input's first rows.
-    """
-    lines = [line + b"\n" for line in file.read().split(b"\n")[:-1]]
-    try:
-        header, found = (0, _objects(lines)) if form == "jsonl" else _records(lines)
-    except (ValueError, csv.Error) as error:
-        raise OptionError(f"{file.name!r} is no output of such a run: {error}") from error
-    end = header
-    for number, (written, size) in enumerate(found, 1):
-        row = next(rows, None)
-        if row is None or any(_shown(written.get(name)) != _shown(row[name]) for name in row):
-            raise OptionError(
-                f"row {number} of {file.name!r} is no row of this input; choose another output"
-            )
-        end += size
-    return len(found), end
-
-
-def _objects(lines: list[bytes]) -> list[tuple[Row, int]]:
-    """The rows of JSON lines with their sizes."""
-    found = [(json.loads(line), len(line)) for line in lines]
-    if not all(isinstance(row, dict) for row, _ in found):
-        raise ValueError("a line holds no object")
-    return found
-
-
-def _records(lines: list[bytes]) -> tuple[int, list[tuple[Row, int]]]:
-    """(bytes of the header, the rows of CSV lines with their sizes); one that was cut is left."""
-    records: list[tuple[list[str], int]] = []
-    part = b""
-    for line in lines:
-        part += line
-        if part.count(b'"') % 2 == 0:  # else a quoted text goes on in the next line
-            reader = csv.reader(io.StringIO(part.decode(), newline=""), strict=True)
-            records.append((next(reader, []), len(part)))
-            part = b""
-    if not records:
-        return 0, []
-    (names, header), *rest = records
-    return header, [(dict(zip(names, cells, strict=False)), size) for cells, size in rest]
-
-
 def _shown(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 class _Writer:
-    """Writes rows, each at once."""
+    """The output: the rows of the input with what was found."""
 
-    def __init__(self, file: BinaryIO, form: FileKind, columns: Columns, *, header: bool) -> None:
-        self._file, self._form, self._columns, self._header = file, form, columns, header
+    def __init__(self, file: BinaryIO, form: FileKind, columns: Columns, rows: list[Row]) -> None:
+        self._file, self._form, self._columns, self._rows = file, form, columns, rows
+        own = _names(columns)
+        self._names = [*dict.fromkeys(name for row in rows for name in row), *own]
+        taken = sorted({*own} & {name for row in rows for name in row})
+        if taken:
+            raise OptionError(f"the input has columns that the output adds, {taken}; rename them")
+
+    def done(self) -> tuple[int, int]:
+        """(rows of the output that are whole, its bytes with them alone).
+
+        Raises:
+            OptionError: it is not what this run would have written up to there.
+        """
+        data = self._file.read()
+        header = self._header()
+        if not data.startswith(header[: len(data)]):
+            raise self._foreign("it does not begin as such an output does")
+        count, end = 0, min(len(header), len(data))
+        while end < len(data):
+            if count == len(self._rows):
+                raise self._foreign("it has more rows than the input")
+            start = self._start(self._rows[count])
+            rest = data[end : end + len(start)]
+            if not start.startswith(rest):
+                raise self._foreign(f"row {count + 1} is no row of this input")
+            after = data.find(b"\n", end + len(start))
+            if after < 0:  # it was cut
+                break
+            count, end = count + 1, after + 1
+        return count, end if len(data) >= len(header) else 0
+
+    def write_header(self) -> None:
+        """Begin a file."""
+        self._file.write(self._header())
 
     def write(self, row: Row, result: Classification) -> None:
         """Append one row."""
-        full = {**row, **_figures(result, self._columns)}
+        figures = _figures(result, self._columns)
         if self._form == "jsonl":
-            self._file.write(json.dumps(full, ensure_ascii=False).encode() + b"\n")
+            line = json.dumps({**row, **figures}, ensure_ascii=False).encode() + b"\n"
         else:
-            buffer = io.StringIO(newline="")
-            writer = csv.writer(buffer, lineterminator="\n")
-            if self._header:
-                writer.writerow(full)
-                self._header = False
-            writer.writerow([_shown(value) for value in full.values()])
-            self._file.write(buffer.getvalue().encode())
+            line = self._start(row) + _csv_line([_shown(value) for value in figures.values()])
+        self._file.write(line)
         self._file.flush()
+
+    def _header(self) -> bytes:
+        return b"" if self._form == "jsonl" else _csv_line(self._names)
+
+    def _start(self, row: Row) -> bytes:
+        """How the line of a row begins, up to what was found."""
+        if self._form == "jsonl":
+            return json.dumps(row, ensure_ascii=False).encode()[:-1] + b', "label": '
+        n_own = len(_names(self._columns))
+        cells = [_shown(row.get(name, "")) for name in self._names[:-n_own]]
+        return _csv_line(cells)[:-1] + b","
+
+    def _foreign(self, why: str) -> OptionError:
+        return OptionError(
+            f"{self._file.name!r} is no output of this run: {why}; choose another output"
+        )
+
+
+def _csv_line(cells: list[str]) -> bytes:
+    """One line; what holds a carriage return is quoted too."""
+    buffer = io.StringIO(newline="")
+    returns = any("\r" in cell for cell in cells)
+    quoting = csv.QUOTE_ALL if returns else csv.QUOTE_MINIMAL
+    csv.writer(buffer, lineterminator="\n", quoting=quoting).writerow(cells)
+    return buffer.getvalue().encode()
+
+
+def _names(columns: Columns) -> list[str]:
+    """The columns that are added."""
+    found = ["label", "probability", "valid_mass"]
+    for place in range(2, columns.top + 1):
+        found += [f"label_{place}", f"probability_{place}"]
+    return [*found, *["probabilities"] * columns.probabilities]
 
 
 def _figures(result: Classification, columns: Columns) -> Row:

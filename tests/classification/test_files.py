@@ -92,9 +92,15 @@ def test_what_is_wrong_with_files_is_said(classifier, source, tmp_path):
     with pytest.raises(OptionError, match=r"row 1 .* no text in 'body'"):
         classify_file(classifier, source, target, Columns(text="body"))
     target.write_text("id,text,label,probability,valid_mass\n0,other,sales,1,1\n")
-    with pytest.raises(OptionError, match=r"row 1 of .* no row of this input"):
+    with pytest.raises(OptionError, match="row 1 is no row of this input"):
         classify_file(classifier, source, target)
     assert "other" in target.read_text(), "a file of others is left as it is"
+    for ours in ("my notes", "id,name\n1,Bob", 'id,note\n1,6" pipe\n2,"x"\n3,z\n'):
+        for other in (target, tmp_path / "out.jsonl"):
+            other.write_text(ours)
+            with pytest.raises(OptionError, match="no output of this run"):
+                classify_file(classifier, source, other)
+            assert other.read_text() == ours
     source.write_bytes(b"id,text\n1,\xff\n")
     with pytest.raises(InvalidTextError, match="cannot be read"):
         classify_file(classifier, source, tmp_path / "new.csv")
@@ -112,3 +118,17 @@ def test_the_command(monkeypatch, source, tmp_path, capsys):
     assert all(row["label_3"] in LABELS for row in read(target))
     assert main([*arguments, "--text", "body"]) == 1
     assert "no text in 'body'" in capsys.readouterr().err
+
+
+def test_rows_of_other_shapes_keep_their_columns(classifier, tmp_path):
+    source, target = tmp_path / "rows.jsonl", tmp_path / "out.csv"
+    source.write_text('{"text": "a\\rb", "id": 1}\n{"id": 2, "text": "b"}\n{"text": "c"}\n')
+    for _ in range(2):
+        classify_file(classifier, source, target, progress=False)
+        rows = read(target)
+        assert [(row["text"], row["id"]) for row in rows] == [("a\rb", "1"), ("b", "2"), ("c", "")]
+    with pytest.raises(OptionError, match="does not begin as"):
+        classify_file(classifier, source, target, Columns(top=2))
+    source.write_text('{"text": "a", "label": "gold"}\n')
+    with pytest.raises(OptionError, match=r"columns that the output adds, \['label'\]"):
+        classify_file(classifier, source, tmp_path / "other.csv")
