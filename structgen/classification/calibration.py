@@ -5,7 +5,7 @@ Letters of shapes: B texts, L labels.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -47,7 +47,7 @@ def check_calibration(
 
 
 def prior_prompts(
-    calibrate: Calibration | tuple[str, ...], question: Question, choices: Choices
+    calibrate: Calibration | tuple[str, ...], question: Question, ask: Callable[[str], Prompt]
 ) -> list[Prompt]:
     """The prompts whose labels tell the prior; none for `batch`, which takes those of the texts."""
     if calibrate == "batch":
@@ -55,7 +55,7 @@ def prior_prompts(
     if calibrate == "pmi":
         return [[{"role": "user", "content": question.framed("").strip()}]]
     texts = CONTENT_FREE if calibrate == "content_free" else calibrate
-    return [question.ask(text, choices) for text in texts]
+    return [ask(text) for text in texts]
 
 
 def prior_of(scored: Sequence[Scored], rules: Rules) -> NDArray[np.float64]:
@@ -67,9 +67,10 @@ def prior_of(scored: Sequence[Scored], rules: Rules) -> NDArray[np.float64]:
 def find_prior(
     calibrate: Calibration | tuple[str, ...],
     question: Question,
+    ask: Callable[[str], Prompt],
     choices: Choices,
     scorer: Scorer,
     rules: Rules,
 ) -> NDArray[np.float64]:
-    """Ask the model for the prior of the labels [L]."""
-    return prior_of(scorer.full(prior_prompts(calibrate, question, choices), choices), rules)
+    """Ask the model for the prior of the labels [L]; `ask` makes the prompt of a text."""
+    return prior_of(scorer.full(prior_prompts(calibrate, question, ask), choices), rules)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from typing import Any, Literal
 
@@ -24,6 +25,7 @@ from structgen.classification.finishing import LengthRule, Rules, finish
 from structgen.classification.options import (
     MOST_FULL,
     Strategy,
+    check_drill,
     check_flag,
     check_number,
     check_one_of,
@@ -50,6 +52,8 @@ from structgen.taxonomy import Taxonomy
 from structgen.tokens.vocabulary import Vocabulary
 
 NONE_OF_THESE = "none of these"
+MOST_PRIORS = 64
+"""Shortlists whose prior is remembered."""
 
 
 class Classifier:
@@ -167,7 +171,14 @@ class Classifier:
         self._scorer = Scorer(lm, tokenization, ending)
         check_whole("beam", beam)
         self._drill = None
+        if self._calibrate == "pmi" and prompt is not None:
+            raise OptionError("calibrate='pmi' needs the built-in prompt; pass texts of your own")
         if self._strategy == "drill":
+            used = {
+                "prompt": prompt, "shortlist": shortlist, "none_of_these": none_of_these,
+                "index": index, "descriptions": descriptions, "list_labels": list_labels,
+            }  # fmt: skip
+            check_drill(used, length)
             self._drill = Drill(self._taxonomy, self._scorer, self._question, self._rules, beam)
         self._all = None if self._retriever else self._choices(self._taxonomy)
         self._priors: dict[Choices, NDArray[np.float64]] = {}
@@ -261,13 +272,16 @@ class Classifier:
     def _prior(self, choices: Choices) -> NDArray[np.float64] | None:
         if self._calibrate is None:
             return None
-        if choices not in self._priors:
-            if len(self._priors) >= 64:
-                self._priors.clear()
-            self._priors[choices] = find_prior(
-                self._calibrate, self._question, choices, self._scorer, self._rules
+        prior = self._priors.get(choices)
+        if prior is None:
+            ask = partial(self._ask, choices=choices)
+            prior = find_prior(
+                self._calibrate, self._question, ask, choices, self._scorer, self._rules
             )
-        return self._priors[choices]
+            if len(self._priors) >= MOST_PRIORS:
+                self._priors.clear()
+            self._priors[choices] = prior
+        return prior
 
     def _ask(self, text: str, choices: Choices) -> Prompt:
         if self._prompt is None:
@@ -308,7 +322,7 @@ def _way_out(
     if none_of_these is False:
         return None
     text = NONE_OF_THESE if none_of_these is True else none_of_these
-    if not isinstance(text, str) or not text.strip() or text in taxonomy.labels:  # pyright: ignore[reportUnnecessaryIsInstance]
+    if not isinstance(text, str) or not text.strip() or text in {*taxonomy.labels, *taxonomy.texts}:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise OptionError(
             f"none_of_these={none_of_these!r} must be True, False or a text that is no label"
         )

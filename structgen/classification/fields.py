@@ -103,7 +103,7 @@ def _distribution(place: _Place, lm: LanguageModel, reader: PromptReader) -> Cla
     end_ids = _closing(vocabulary) if place.quoted else vocabulary.eos_token_ids
     walked = walk(tree, logits, trie, end_ids, "end" if place.quoted else "open")
     lengths = trie.depths[trie.label_nodes].astype("int64") + 1
-    scored = Scored(walked.log_probs[0], lengths, 0.0, n_passes + walked.forward_passes)
+    scored = Scored(walked.log_probs[0], lengths, n_passes + walked.forward_passes)
     names = tuple(text.decode() for text in place.labels)
     return finish(scored, Choices(names, names), Rules())
 

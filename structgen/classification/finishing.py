@@ -62,9 +62,9 @@ def finish(
         valid_mass=valid_mass,
         entropy=entropy(_shares(probabilities)),
         forward_passes=scored.forward_passes,
-        bounds=_bounds(ranking[0], valid_mass, scored.open_mass),
-        exact=scored.open_mass == 0.0,
-        open_mass=scored.open_mass,
+        bounds=_bounds(ranking[0], scored),
+        exact=scored.exact,
+        open_mass=math.exp(scored.log_open),
         proven=scored.proven,
         levels=_levels(ranking[0].label, choices.labels, probabilities, rules.separator),
         reason=reason,
@@ -83,17 +83,19 @@ def _probabilities(
     scores = adjusted(scored, rules)
     if prior is not None:
         scores = scores - prior
-    if scored.open_mass == 0.0:
+    if scored.exact:
         return normalised(scores)
-    found = np.exp(scores)
-    return found / (found.sum() + scored.open_mass)
+    whole = np.logaddexp(np.logaddexp.reduce(scores), scored.log_open)
+    return np.exp(scores - whole) if whole > -np.inf else normalised(scores)
 
 
-def _bounds(first: RankedLabel, valid_mass: float, open_mass: float) -> tuple[float, float]:
-    if open_mass == 0.0:
+def _bounds(first: RankedLabel, scored: Scored) -> tuple[float, float]:
+    """Between which a probability lies: all that is open may be the label's, or others'."""
+    most = np.logaddexp(np.logaddexp.reduce(scored.log_probs), scored.log_open)
+    if scored.exact or most == -np.inf:
         return first.probability, first.probability
-    mass, most = math.exp(first.log_prob), valid_mass + open_mass
-    return mass / most, min((mass + open_mass) / most, 1.0)
+    high = np.logaddexp(first.log_prob, scored.log_open)
+    return math.exp(first.log_prob - most), min(math.exp(high - most), 1.0)
 
 
 def _shares(probabilities: NDArray[np.float64]) -> list[float]:

@@ -19,6 +19,7 @@ from structgen.classification.scoring import Scored, Scorer, normalised
 from structgen.errors import OptionError
 from structgen.generator import Generator
 from structgen.prompts import Prompt
+from structgen.results import Generation
 from structgen.runtime.lm import LanguageModel
 from structgen.taxonomy import Taxonomy
 
@@ -76,7 +77,9 @@ class MultiLabelClassifier:
             kind = self._taxonomy.Labels(
                 min_length=min_items, max_length=max_items, antichain=antichain
             )
-            task = TASK.replace("{labels}", "\n".join(f"- {t}" for t in self._taxonomy.texts))
+            task = TASK.replace(
+                "{labels}", Choices(self._taxonomy.labels, self._taxonomy.texts).lines()
+            )
             self._generator = Generator[list[str]](
                 kind, lm, schema_prompt=f"{task}\nAnswer with a JSON list of them."
             )
@@ -109,8 +112,7 @@ class MultiLabelClassifier:
                 result = results[index]
                 if isinstance(result, Exception):
                     raise result
-                labels = tuple(result.value)
-                yield MultiLabel(labels, (), result.usage.forward_passes)
+                yield self._of_texts(result)
             return
         hidden = not sys.stderr.isatty() if progress is None else not progress
         for text in tqdm(texts, total=count_of(texts), disable=hidden, unit="text"):
@@ -118,8 +120,13 @@ class MultiLabelClassifier:
 
     def _written(self, text: str) -> MultiLabel:
         assert self._generator is not None
-        result = self._generator.run(text)
-        return MultiLabel(tuple(result.value), (), result.usage.forward_passes)
+        return self._of_texts(self._generator.run(text))
+
+    def _of_texts(self, result: Generation[list[str]]) -> MultiLabel:
+        pairs = zip(self._taxonomy.labels, self._taxonomy.texts, strict=True)
+        chosen = set(result.value)
+        labels = tuple(label for label, text in pairs if text in chosen)
+        return MultiLabel(labels, (), result.usage.forward_passes)
 
     def _decided(self, text: str) -> MultiLabel:
         scored = self._ask(text)
@@ -135,7 +142,9 @@ class MultiLabelClassifier:
         return MultiLabel(chosen, tuple(answers), max(one.forward_passes for one in scored))
 
     def _ask(self, text: str) -> list[Scored]:
-        return self._scorer.full([self._prompt(text, label) for label in self._taxonomy], YES_NO)
+        return self._scorer.full(
+            [self._prompt(text, label) for label in self._taxonomy.labels], YES_NO
+        )
 
     def _prompt(self, text: str, label: str) -> Prompt:
         """The text comes first: it is read once for all labels."""

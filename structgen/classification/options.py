@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Literal, TypeAlias, TypedDict, get_args
 
 from structgen.classification.calibration import Calibration
@@ -94,3 +94,12 @@ def check_together(
         )
     if any_way and length == "mean":
         raise OptionError("length='mean' needs tokenization='canonical'")
+
+
+def check_drill(used: Mapping[str, object], length: LengthRule) -> None:
+    """Refuse what going down a hierarchy has no use for: it asks questions of its own."""
+    named = sorted(name for name, value in used.items() if value is not None and value is not False)
+    if length != "sum":
+        named.append("length")
+    if named:
+        raise OptionError(f"strategy='drill' asks its own questions and does not take {named}")

@@ -35,7 +35,11 @@ class Choices:
         """The labels as the prompt shows them."""
         notes = self.descriptions or ("",) * len(self.labels)
         marks = [f"{text}." if self.numbered else "-" for text in self.written]
-        rows = zip(marks, self.labels, notes, strict=True)
+        names = [
+            label if self.numbered or label == text else f"{text}: {label}"
+            for label, text in zip(self.labels, self.written, strict=True)
+        ]
+        rows = zip(marks, names, notes, strict=True)
         return "\n".join(f"{mark} {name}" + f": {note}" * bool(note) for mark, name, note in rows)
 
     def answer(self, label: str) -> str:
@@ -59,6 +63,8 @@ class Question:
         """Chat messages: the first one also holds the task."""
         messages: list[dict[str, str]] = []
         for example, label in self.examples:
+            if label not in choices.labels:  # a shortlist has left it out
+                continue
             messages.append({"role": "user", "content": self.framed(example)})
             messages.append({"role": "assistant", "content": choices.answer(label)})
         messages.append({"role": "user", "content": self.framed(text)})

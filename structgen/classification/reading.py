@@ -44,8 +44,9 @@ class PromptReader:
     def _common(self, prompts: Sequence[list[int]]) -> tuple[tuple[list[int], Cache] | None, int]:
         """What all prompts begin with, and the passes that it took to read it now."""
         before, self._last = self._last, prompts[-1]
-        # The prompt before tells what the next ones are likely to share too.
-        common = reduce(shared_beginning, prompts, before or prompts[0])
+        # Of a single prompt, the one before tells what the next ones are likely to share too.
+        others = prompts[1:] or [before or prompts[0]]
+        common = reduce(shared_beginning, others, prompts[0])
         common = common[: min(map(len, prompts)) - 1]
         known = self._shared
         fits = known is not None and all(_goes_on(ids, known[0]) for ids in prompts)

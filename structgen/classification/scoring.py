@@ -40,8 +40,11 @@ class Scored:
     """[L], unmasked; -inf for labels that were not found."""
     lengths: NDArray[np.int64]
     """[L], tokens of each label; 1 where labels are not written in one way only."""
-    open_mass: float
     forward_passes: int
+    exact: bool = True
+    """Every label was looked at."""
+    log_open: float = -math.inf
+    """Log of the probability that was not looked behind."""
     proven: bool = True
 
 
@@ -98,7 +101,7 @@ class Scorer:
         walked = walk(tree, logits, trie, end_ids, self._ending)
         n_passes += walked.forward_passes
         lengths = trie.depths[trie.label_nodes].astype(np.int64) + 1
-        return [Scored(row, lengths, 0.0, n_passes) for row in walked.log_probs]
+        return [Scored(row, lengths, n_passes) for row in walked.log_probs]
 
     def best(self, prompt: Prompt, choices: Choices, budget: Budget) -> Scored:
         """The most probable labels of one question."""
@@ -142,7 +145,12 @@ def _scored(
     for label, log_prob in found.log_probs.items():
         log_probs[label] = log_prob
     return Scored(
-        log_probs, lengths, found.open_mass, n_passes + found.forward_passes, found.proven(k)
+        log_probs,
+        lengths,
+        n_passes + found.forward_passes,
+        exact=found.exhausted,
+        log_open=found.log_open,
+        proven=found.proven(k),
     )
 
 

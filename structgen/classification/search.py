@@ -10,6 +10,7 @@ import heapq
 import math
 from dataclasses import dataclass, field
 
+import numpy as np
 from torch import Tensor
 
 from structgen.classification.label_trie import LabelTrie
@@ -27,11 +28,20 @@ class Found:
 
     log_probs: dict[int, float] = field(default_factory=dict[int, float])
     """By the label's index."""
-    open_mass: float = 0.0
-    """Probability of all beginnings that were not looked behind."""
+    exhausted: bool = False
+    """No beginning is left that was not looked behind."""
+    log_open: float = -math.inf
+    """Log of the probability of all beginnings that were not looked behind."""
     highest_open: float = -math.inf
     """Log-probability of the most probable of them: no label not found is above it."""
     forward_passes: int = 0
+    summed: bool = False
+    """Labels that were found may still gain what is open."""
+
+    @property
+    def open_mass(self) -> float:
+        """Probability of all beginnings that were not looked behind."""
+        return math.exp(self.log_open)
 
     def ranked(self) -> list[int]:
         """The labels found, most probable first; equal ones in their order."""
@@ -40,9 +50,14 @@ class Found:
     def proven(self, k: int) -> bool:
         """Whether the first k are the best there are."""
         ranked = self.ranked()
-        if len(ranked) < k:
-            return self.open_mass == 0.0
-        return self.log_probs[ranked[k - 1]] >= self.highest_open
+        if self.exhausted:
+            return True
+        if len(ranked) < k + self.summed:
+            return False
+        worst = self.log_probs[ranked[k - 1]]
+        if not self.summed:
+            return worst >= self.highest_open
+        return worst >= float(np.logaddexp(self.log_probs[ranked[k]], self.log_open))
 
 
 def best_labels(
@@ -102,7 +117,8 @@ class _Search:
 
     def measure(self) -> None:
         """Say what the frontier leaves open."""
-        self.found.open_mass = math.fsum(math.exp(-cost) for cost, _ in self.frontier)
+        self.found.exhausted = not self.frontier
+        self.found.log_open = log_sum([-cost for cost, _ in self.frontier])
         self.found.highest_open = -self.frontier[0][0] if self.frontier else -math.inf
 
     def read_best(self) -> None:
@@ -144,3 +160,8 @@ class _Search:
             return None
         is_leaf = not self._trie.children_of(children[0])
         return None if is_leaf and self._ending == "open" else children[0]
+
+
+def log_sum(log_probs: list[float]) -> float:
+    """Log of the sum of probabilities; -inf of none."""
+    return float(np.logaddexp.reduce(log_probs, initial=-np.inf)) if log_probs else -math.inf

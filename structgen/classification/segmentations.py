@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from torch import Tensor
 
-from structgen.classification.search import PASS_NODES, Found
+from structgen.classification.search import PASS_NODES, Found, log_sum
 from structgen.classification.walk import log_softmax
 from structgen.runtime.trees import ROOT, TokenTree
 from structgen.tokens.session import Session
@@ -58,7 +58,7 @@ def sum_segmentations(
     search.open(session, 0.0, ROOT, log_softmax(first[:, None])[0, 0])
     while search.frontier and search.found.forward_passes < max_passes:
         search.measure()
-        if search.settled(k) and search.found.open_mass <= max_open_mass:
+        if search.found.proven(k) and search.found.open_mass <= max_open_mass:
             break
         search.read_best()
     search.measure()
@@ -69,7 +69,7 @@ class _Sum:
     def __init__(
         self, tree: TokenTree, vocabulary: Vocabulary, labels: dict[str, int], n_held: int
     ) -> None:
-        self.found = Found()
+        self.found = Found(summed=True)
         self.frontier: list[_Way] = []
         self._tree, self._vocabulary, self._labels, self._n_held = tree, vocabulary, labels, n_held
         self._n_ways = 0
@@ -96,16 +96,8 @@ class _Sum:
 
     def measure(self) -> None:
         """Say what the frontier leaves open."""
-        self.found.open_mass = math.fsum(math.exp(-way.cost) for way in self.frontier)
-        self.found.highest_open = math.log(self.found.open_mass) if self.frontier else -math.inf
-
-    def settled(self, k: int) -> bool:
-        """Whether the first k labels stay the first ones wherever the open probability goes."""
-        ranked = self.found.ranked()
-        if len(ranked) <= k:
-            return False
-        worst, next_one = (self.found.log_probs[ranked[place]] for place in (k - 1, k))
-        return math.exp(worst) >= math.exp(next_one) + self.found.open_mass
+        self.found.exhausted = not self.frontier
+        self.found.log_open = log_sum([-way.cost for way in self.frontier])
 
     def read_best(self) -> None:
         """Read the most probable ways in one pass."""

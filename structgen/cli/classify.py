@@ -59,7 +59,9 @@ def _run(options: argparse.Namespace) -> int:
         made["instructions"] = options.instructions
     if options.shortlist:
         made["shortlist"], made["shortlist_size"] = "bm25", options.shortlist
-    if options.top > 1 and not options.probabilities:
+    if options.probabilities:
+        made["strategy"] = "full"
+    elif options.top > 1:
         made["top_k"] = options.top
     lm = load(options.model, device=options.device, dtype=options.dtype)
     classifier = Classifier(taxonomy, lm, **made)

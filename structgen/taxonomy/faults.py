@@ -111,7 +111,10 @@ def _levels(labels: list[str], joined: str, separator: str | None, place: Place)
     if not separator or separator not in joined:
         return []
     beside = (separator, *_BLANKS)
-    if not any(separator + text in joined or text + separator in joined for text in beside):
+    at_ends = any(text.startswith(separator) or text.endswith(separator) for text in labels)
+    if not at_ends and not any(
+        separator + text in joined or text + separator in joined for text in beside
+    ):
         return []
     bad = [
         i

@@ -126,7 +126,8 @@ class Tools(Composed[T_co]):
                 self._check([tool_choice])
                 return _chosen(self._all, (tool_choice,), False)
             case {"function": {"name": str(name)}} | {"name": str(name)}:
-                return self.with_choice(name)
+                self._check([name])  # here "none" and the like are names
+                return _chosen(self._all, (name,), False)
             case _:
                 raise OptionError(
                     f"tool_choice={tool_choice!r} must be 'auto', 'required', 'none' or the name "

@@ -11,6 +11,7 @@ from structgen.classification.classifier import Classifier
 from structgen.classification.evaluation import evaluate
 from structgen.classification.fields import classify_fields
 from structgen.classification.multi import MultiLabelClassifier
+from structgen.classification.search import Found
 from structgen.classification.shortlist import Nearest
 from structgen.errors import InvalidTextError, OptionError, PromptTooLongError
 from structgen.generator import Generator
@@ -355,3 +356,93 @@ def test_the_default_model_agrees_with_scoring_every_label(smollm2):
         for one in found.ranking:
             assert one.probability == pytest.approx(math.exp(each[one.label]) / whole, abs=1e-4)
         assert sum(one.probability for one in found.ranking) == pytest.approx(1, abs=1e-4)
+
+
+class Recording(RandomLM):
+    """Keeps what it was asked."""
+
+    def __init__(self) -> None:
+        super().__init__(VOCABULARY, 3)
+        self.asked: list[str] = []
+
+    def encode_prompt(self, prompt):
+        ids = super().encode_prompt(prompt)
+        self.asked.append(VOCABULARY.decode(ids).decode())
+        return ids
+
+
+def test_a_prior_is_asked_for_by_the_same_prompt():
+    lm = Recording()
+    Classifier(LABELS, lm, prompt=lambda text: f"<{text}>", calibrate="content_free")("hello")
+    assert lm.asked == ["<hello>", "<N/A>", "<>", "<[MASK]>"]
+    with pytest.raises(OptionError, match="pmi"):
+        Classifier(LABELS, lm, prompt=lambda text: text, calibrate="pmi")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"prompt": str}, {"none_of_these": True}, {"length": "mean"}, {"index": True},
+     {"shortlist": lambda text, k: ["x"]}, {"descriptions": True}],
+)  # fmt: skip
+def test_drilling_down_refuses_what_it_does_not_use(lm, options):
+    with pytest.raises(OptionError, match=r"drill.*does not take"):
+        Classifier(TREE, lm, strategy="drill", **options)
+
+
+def test_codes_are_shown_beside_what_they_stand_for(lm):
+    codes = {"cholera": "A00", "measles": "B05"}
+    taxonomy = Taxonomy(list(codes), codes=codes, written="code")
+    assert "- A00: cholera" in Classifier(taxonomy, lm).render("x")[0]["content"]
+    assert Classifier(taxonomy, lm)("x").label in codes
+    for method in ("independent", "generated"):
+        assert set(MultiLabelClassifier(taxonomy, lm, method=method)("x").labels) <= set(codes)
+    with pytest.raises(OptionError, match="none_of_these"):
+        Classifier(taxonomy, lm, none_of_these="A00")
+
+
+def test_examples_that_a_shortlist_has_left_out_are_not_shown(lm):
+    classifier = Classifier(
+        LABELS, lm, shortlist=lambda text, k: ["sales"], examples=[("a", "billing")]
+    )
+    assert len(classifier.render("x")) == 1
+    assert classifier("x").ranking
+
+
+@pytest.mark.parametrize("options", [{"strategy": "search"}, {"tokenization": "any"}])
+def test_labels_of_next_to_no_probability_can_be_searched(options):
+    class Unwilling(RandomLM):
+        def logits(self, token_ids):
+            logits = super().logits(token_ids)
+            if bytes(t for t in token_ids if t < 256).endswith(b":"):
+                logits[:] = 0.0
+                assert VOCABULARY.encode is not None
+                for label in LABELS:
+                    logits[VOCABULARY.encode(label)[0]] = -1e4
+                    logits[ord(label[0])] = -1e4
+            return logits
+
+    lm = Unwilling(VOCABULARY, 3)
+    found = Classifier(LABELS, lm, max_passes=100, **options)("x")
+    assert found.proven
+    assert not math.isnan(found.probability)
+    if "strategy" in options:
+        assert found.label == Classifier(LABELS, lm)("x").label
+    low, high = found.bounds
+    assert low <= high
+
+
+def test_questions_about_one_text_share_it(lm):
+    classifier = MultiLabelClassifier(LABELS, lm)
+    classifier("a first text")
+    lm.chunks.clear()
+    classifier("another text, which is read once")
+    shared, *rest = lm.chunks
+    assert len(shared) == 1
+    assert max(map(len, rest[0])) < len(shared[0])
+
+
+def test_the_sum_over_segmentations_is_proven_by_what_is_open():
+    found = Found({0: math.log(0.3), 1: math.log(0.29)}, log_open=math.log(0.05), summed=True)
+    assert not found.proven(1)
+    found.log_open = math.log(0.005)
+    assert found.proven(1)

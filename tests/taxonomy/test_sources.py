@@ -249,3 +249,9 @@ def test_what_is_accepted_is_clean_and_what_is_refused_says_where(labels):
         Taxonomy(labels)
     assert caught.value.faults
     str(caught.value).encode()
+
+
+@pytest.mark.parametrize("labels", [["/a/b"], ["d/"], ["x", "/y/z"]])
+def test_levels_at_the_ends_are_not_blank(labels):
+    with pytest.raises(UnsupportedSchemaError, match="a level of"):
+        Taxonomy(labels, separator="/")

@@ -435,3 +435,9 @@ def test_explain_has_a_row_for_names_and_arguments():
     assert rows["$.name"].enforced == '"forecast" or "Mail" or null'
     assert "$.arguments.city" in rows
     assert "$.arguments.urgent" in rows
+
+
+def test_a_tool_may_be_called_none():
+    found = sg.tools([{"name": "none"}, {"name": "b"}])
+    chosen = found.with_choice({"type": "function", "function": {"name": "none"}})
+    assert chosen.names == ("none",)
