@@ -26,6 +26,7 @@ class BM25:
 
     Raises:
         MissingDependencyError: the extra `retrieval` is not installed.
+        OptionError: the labels hold no words.
     """
 
     def __init__(self, taxonomy: Taxonomy) -> None:
@@ -39,10 +40,16 @@ class BM25:
         self._bm25s = bm25s
         texts = [f"{entry.label} {entry.description}" for entry in taxonomy.entries()]
         self._index: Any = bm25s.BM25()
-        self._index.index(self._tokens(texts), show_progress=False)
+        tokens = self._tokens(texts)
+        if not tokens.vocab:
+            raise OptionError(f"{taxonomy!r} has no words to find labels by; use another retriever")
+        self._index.index(tokens, show_progress=False)
 
     def _tokens(self, texts: list[str]) -> Any:
-        return self._bm25s.tokenize(texts, stopwords="en", show_progress=False)
+        # Words of one letter count too, else labels such as "C" have none.
+        return self._bm25s.tokenize(
+            texts, stopwords="en", token_pattern=r"(?u)\b\w+\b", show_progress=False
+        )
 
     def __call__(self, text: str, k: int) -> list[str]:
         k = min(k, len(self._labels))

@@ -168,6 +168,9 @@ def test_bm25_finds_by_words():
 
     found = BM25(Taxonomy(["Dog Leashes", "Cat Food", "Garden Hoses"]))("a leash for dog walks", 3)
     assert found == ["Dog Leashes"]
+    assert BM25(Taxonomy(["C", "R", "Go"]))("written in C", 2)[0] == "C"
+    with pytest.raises(OptionError, match="no words"):
+        BM25(Taxonomy(["?", "!"]))
 
 
 def test_abstention_says_why(lm):
