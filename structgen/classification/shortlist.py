@@ -12,6 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from structgen.errors import MissingDependencyError, OptionError
 from structgen.taxonomy import Taxonomy
 
+WORD = r"(?u)\b\w+\b"
+
 Retriever: TypeAlias = Callable[[str, int], Sequence[str]]
 """The labels that fit a text best, best first, at most so many."""
 
@@ -47,9 +49,7 @@ class BM25:
 
     def _tokens(self, texts: list[str]) -> Any:
         # Words of one letter count too, else labels such as "C" have none.
-        return self._bm25s.tokenize(
-            texts, stopwords="en", token_pattern=r"(?u)\b\w+\b", show_progress=False
-        )
+        return self._bm25s.tokenize(texts, stopwords="en", token_pattern=WORD, show_progress=False)
 
     def __call__(self, text: str, k: int) -> list[str]:
         k = min(k, len(self._labels))
