@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import heapq
 import math
+from collections.abc import Sized
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 from torch import Tensor
@@ -80,7 +82,31 @@ def best_labels(
     """
     search = _Search(tree, trie, end_ids, ending)
     search.open(ROOT, 0.0, log_softmax(first[:, None])[0, 0])
-    while search.frontier and search.found.forward_passes < max_passes:
+    return go_on(search, k, max_passes, max_open_mass)
+
+
+class BestFirst(Protocol):
+    """A search that reads the most probable beginnings first."""
+
+    found: Found
+
+    @property
+    def frontier(self) -> Sized:
+        """Beginnings that have to be read."""
+        ...
+
+    def measure(self) -> None:
+        """Say what the frontier leaves open."""
+        ...
+
+    def read_best(self) -> None:
+        """Read the most probable beginnings, in one pass."""
+        ...
+
+
+def go_on(search: BestFirst, k: int, max_passes: int, max_open_mass: float) -> Found:
+    """Read until the first k labels are proven and little is left open, or passes run out."""
+    while len(search.frontier) and search.found.forward_passes < max_passes:
         search.measure()
         if search.found.proven(k) and search.found.open_mass <= max_open_mass:
             break

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from torch import Tensor
 
-from structgen.classification.search import PASS_NODES, Found, log_sum
+from structgen.classification.search import PASS_NODES, Found, go_on, log_sum
 from structgen.classification.walk import log_softmax
 from structgen.runtime.trees import ROOT, TokenTree
 from structgen.tokens.session import Session
@@ -56,13 +56,7 @@ def sum_segmentations(
     """
     search = _Sum(tree, vocabulary, labels, len(vocabulary.decode(session.held_back)))
     search.open(session, 0.0, ROOT, log_softmax(first[:, None])[0, 0])
-    while search.frontier and search.found.forward_passes < max_passes:
-        search.measure()
-        if search.found.proven(k) and search.found.open_mass <= max_open_mass:
-            break
-        search.read_best()
-    search.measure()
-    return search.found
+    return go_on(search, k, max_passes, max_open_mass)
 
 
 class _Sum:

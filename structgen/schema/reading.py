@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -48,14 +49,14 @@ class Reader(Protocol):
         ...
 
 
-class RatedReader:
+class RatedReader(ABC):
     """A reader whose values say how sure the model was of them."""
 
     __slots__ = ()
 
+    @abstractmethod
     def rated(self, value: Any, path: str, labels: Mapping[str, LabelScore]) -> Any:
         """The value with what is known once the scores of all labels are."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar, cast
@@ -65,14 +66,14 @@ class Composition:
     ignored: tuple[Fault, ...] = ()
 
 
-class Composed(Form[T_co]):
+class Composed(Form[T_co], ABC):
     """A form that knows its own nodes and reader; it checked its parts when it was made."""
 
     __slots__ = ()
 
+    @abstractmethod
     def composition(self) -> Composition:
         """Nodes, reader, and what is checked after generation."""
-        raise NotImplementedError
 
 
 LoadJson = Callable[[Any], Loaded]
