@@ -10,12 +10,14 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any, TypeVar
+from weakref import WeakSet
 
 from pydantic import BaseModel, TypeAdapter
 
 import structgen.stored as stored
 from structgen.automata.assemble import assemble
 from structgen.automata.program import Program, link
+from structgen.cache import capacity_bytes
 from structgen.compiled import CompiledSchema, Source
 from structgen.deadline import deadline
 from structgen.errors import LimitError, OptionError, UnsatisfiableSchemaError, VocabularyError
@@ -35,6 +37,7 @@ from structgen.tokens.automaton import Automaton, bind
 from structgen.tokens.profiles import ProfileCache
 from structgen.tokens.tables import TableSource
 from structgen.tokens.vocabulary import Vocabulary, id_set
+from structgen.tokens.writable import check_labels
 
 __all__ = ["CompiledSchema", "cache_info", "clear_cache", "compile", "forget_schemas"]
 
@@ -115,7 +118,7 @@ class Compiler:
                 compiled = self._by_type(source, vocabulary, options)
                 if compiled is not None:
                     return compiled
-                task = _Task(source, identity(source), vocabulary, options)
+                task = _Task(source, self._content(source), vocabulary, options)
                 compiled = self._known(task)
             return compiled or self._new(task)
         except RecursionError as error:
@@ -180,6 +183,15 @@ class Compiler:
         self._hits += 1
         return compiled
 
+    def _uses_disk(self) -> bool:
+        return self.on_disk and capacity_bytes() > 0
+
+    def _content(self, source: Any) -> bytes | None:
+        """The exact content of a source; of a type only where the disk may know it."""
+        if isinstance(source, type) and not self._uses_disk():
+            return None
+        return identity(source)
+
     def _known(self, task: _Task) -> CompiledSchema[Any] | None:
         """What is found by the content of the source, without reading its nodes."""
         if task.content is None:
@@ -195,7 +207,7 @@ class Compiler:
         return self._remember(task, _unread(task, found.title), found.fingerprint, found.automaton)
 
     def _stored(self, task: _Task, digest: str = "") -> stored.Stored | None:
-        if not self.on_disk:
+        if not self._uses_disk():
             return None
         found = stored.load(task.entry_name(digest), task.vocabulary)
         if found is not None:
@@ -315,6 +327,8 @@ def _built(loaded: LoadedSchema, options: Options) -> Program:
 
 
 _COMPILER = Compiler(on_disk=True)
+_WRITABLE: WeakSet[CompiledSchema[Any]] = WeakSet()
+"""Compiled schemas whose labels a vocabulary that lacks bytes can write."""
 
 
 def compile(
@@ -345,7 +359,7 @@ def compile(
         UnsatisfiableSchemaError: no finite value matches.
         LimitError: the automaton would be too large.
         VocabularyError: the vocabulary, or what is allowed of it, lacks bytes that every value
-            needs.
+            needs; or a vocabulary with nothing forbidden cannot write some of the labels.
     """
     if not isinstance(vocabulary, Vocabulary):  # pyright: ignore[reportUnnecessaryIsInstance]  # a common mistake of untyped callers
         raise OptionError(
@@ -357,13 +371,21 @@ def compile(
     allowed = None if allowed_token_ids is None else id_set("allowed_token_ids", allowed_token_ids)
     unwanted = id_set("banned_token_ids", banned_token_ids)
     if allowed is None and not unwanted:
-        return _COMPILER.compile(schema, vocabulary, options)
+        return _with_all_labels(_COMPILER.compile(schema, vocabulary, options), vocabulary)
     usable = _restricted(vocabulary, vocabulary.encoder_id, allowed, unwanted)
     try:
         return _COMPILER.compile(schema, usable, options)
     except VocabularyError as error:
         message = f"with the tokens that are allowed, {error}; allow more tokens"
         raise VocabularyError(message, missing_bytes=error.missing_bytes) from error
+
+
+def _with_all_labels(compiled: CompiledSchema[T], vocabulary: Vocabulary) -> CompiledSchema[T]:
+    """The compiled schema, whose labels can all be written; looked at once."""
+    if vocabulary.missing_bytes and compiled not in _WRITABLE:
+        check_labels(compiled.program, vocabulary)
+        _WRITABLE.add(compiled)
+    return compiled
 
 
 @lru_cache(maxsize=8)

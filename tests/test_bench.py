@@ -79,7 +79,7 @@ def test_compiling(results):
     found = results["compiling"]["engines"]["structgen"]
     assert set(found["models_ms"]) == {"Triage", "Booking"}
     assert is_spread(found["from_class_ms"])
-    assert found["from_class_ms"]["p50"] > found["from_schema_ms"]["p50"]
+    assert found["from_class_ms"] == found["from_schema_ms"]  # it asks for no JSON Schema
     disk = results["compiling"]["from_disk"]
     assert is_spread(disk["stored_ms"])
     assert is_spread(disk["not_stored_ms"])

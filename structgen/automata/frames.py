@@ -208,31 +208,35 @@ class FrameBuilder:
     ) -> Frame:
         """The finished frame; with `slack`, its room is what goes beyond the shortest way."""
         self._calls.sort(key=lambda item: item[0])
-        call_from, call_to = (array("i", [0]) * len(self._chain) for _ in range(2))
+        size = len(self._chain)
+        call_from, call_to = (array("i", [0]) * size for _ in range(2))
         for index, (state, _) in enumerate(self._calls):
             if not call_to[state]:
                 call_from[state] = index
             call_to[state] = index + 1
-        states = np.full((len(self._chain), 8), -1, np.int32)
-        states[:, CHAIN] = self._chain
-        states[:, CLASSES] = 0
-        states[:, CALL_FROM] = call_from
-        states[:, CALL_TO] = call_to
-        states[:, LOOP] = loop
-        classes, table = self._rows_into(states)
-        self._flags_into(states, CHARS * chars + WIDE * wide + SPARE * (slack is not None))
+        rows, classes, table = self._table()
+        flags = self._flags(
+            rows, call_to, CHARS * chars + WIDE * wide + SPARE * (slack is not None)
+        )
+        # In the order of the columns; one after another, since numpy is slow on small arrays.
+        columns = self._chain + rows + array("i", [0]) * size + call_from + call_to + flags
+        columns += array("i", [loop]) * size + array("i", [-1]) * size
+        states = np.frombuffer(columns, np.int32).reshape(8, size).T.copy()
+        self._scopes_into(states)
         calls = tuple(self._calls)
         digest = _digest(states, table, classes) if wide else ""
         return Frame(self._name, states, table, classes, calls, digest, slack=slack or 0)
 
-    def _flags_into(self, states: IntArray, common: int) -> None:
-        flags = array("i", [common]) * len(states)
+    def _flags(self, rows: array[int], call_to: array[int], common: int) -> array[int]:
+        flags = array("i", [common]) * len(rows)
         for state in self._accepting:
-            alone = bool(states[state, ROW] < 0 and not states[state, CALL_TO])
+            alone = rows[state] < 0 and not call_to[state]
             flags[state] |= ACCEPT + TAIL * alone
         for state, _ in self._calls:
             flags[state] |= CALLS
-        states[:, FLAGS] = flags
+        return flags
+
+    def _scopes_into(self, states: IntArray) -> None:
         if self._differing:
             states[:, FLAGS] |= SCOPE
             states[self._outside, FLAGS] &= ~SCOPE
@@ -240,23 +244,23 @@ class FrameBuilder:
             states[self._differing, FLAGS] &= ~TAIL  # a jump would leave the part before it ends
             states[0, FLAGS] |= OPENS * bool(self._outside)
 
-    def _rows_into(self, states: IntArray) -> tuple[npt.NDArray[np.uint8], IntArray]:
-        """Fill in the row offsets; returns the byte classes and the table."""
+    def _table(self) -> tuple[array[int], npt.NDArray[np.uint8], IntArray]:
+        """(each state's offset into the table or -1, the byte classes, the table)"""
         if self._many:
             own = [(state, *edge) for state, edges in self._rows.items() for edge in edges]
-            return _table(states, np.concatenate([_as_edges(own), *self._many]))
+            return _large_table(len(self._chain), np.concatenate([_as_edges(own), *self._many]))
+        row_of = array("i", [-1]) * len(self._chain)
         if not self._rows:
-            return _NO_CLASSES, _NO_TABLE
+            return row_of, _NO_CLASSES, _NO_TABLE
         rows = self._rows
         cuts = bytearray(257)
         for edges in rows.values():
             for first, last, _, _ in edges:
                 cuts[first] = cuts[last + 1] = 1
         cuts[0] = 0
-        class_of = list(accumulate(cuts[:256]))
+        class_of = bytes(accumulate(cuts[:256]))
         n_classes = class_of[-1] + 1
         table = array("i", [-1]) * (len(rows) * n_classes)
-        row_of = array("i", [-1]) * len(states)
         offset = 0
         for state, edges in rows.items():
             row_of[state] = offset
@@ -267,16 +271,17 @@ class FrameBuilder:
                 if first != last and (width := class_of[last] - class_of[first]):
                     table[begin : begin + width + 1] = array("i", [entry]) * (width + 1)
             offset += n_classes
-        states[:, ROW] = row_of
-        return np.array(class_of, np.uint8), np.frombuffer(table, np.int32)
+        return row_of, np.frombuffer(class_of, np.uint8), np.frombuffer(table, np.int32)
 
 
 def _as_edges(edges: list[tuple[int, int, int, int, int]]) -> IntArray:
     return np.array(edges, np.int32).reshape(-1, 5)
 
 
-def _table(states: IntArray, edges: IntArray) -> tuple[npt.NDArray[np.uint8], IntArray]:
-    """Like `FrameBuilder._rows_into`, from int32[E, 5] of (state, first, last, to, flags)."""
+def _large_table(
+    n_states: int, edges: IntArray
+) -> tuple[array[int], npt.NDArray[np.uint8], IntArray]:
+    """Like `FrameBuilder._table`, from int32[E, 5] of (state, first, last, to, flags)."""
     state, first, last, to, flags = edges.T
     cuts = np.zeros(257, np.bool_)
     cuts[first] = True
@@ -285,13 +290,14 @@ def _table(states: IntArray, edges: IntArray) -> tuple[npt.NDArray[np.uint8], In
     class_of = np.cumsum(cuts[:256])
     n_classes = int(class_of[-1]) + 1
     with_row, row = np.unique(state, return_inverse=True)
-    states[with_row, ROW] = np.arange(len(with_row)) * n_classes
+    row_of = np.full(n_states, -1, np.int32)
+    row_of[with_row] = np.arange(len(with_row)) * n_classes
     width = class_of[last] - class_of[first] + 1
     ahead = row * n_classes + class_of[first] - (np.cumsum(width) - width)
     table = np.full(len(with_row) * n_classes, -1, np.int32)
     entries = to << FLAG_BITS | flags
     table[np.repeat(ahead, width) + np.arange(width.sum())] = np.repeat(entries, width)
-    return class_of.astype(np.uint8), table
+    return array("i", row_of.tobytes()), class_of.astype(np.uint8), table
 
 
 _NO_CLASSES = np.zeros(256, np.uint8)

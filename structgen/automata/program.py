@@ -8,7 +8,7 @@ where the root returns.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
@@ -99,6 +99,11 @@ class Program:
     bases: tuple[int, ...]
     """First state of each frame."""
     antichains: tuple[Antichain, ...] = ()
+    has_scopes: bool = field(init=False)
+    """Whether some parts of a value must differ from each other."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "has_scopes", bool((self.states[:, FLAGS] & SCOPE).any()))
 
     def label(self, number: int) -> bytes:
         """The text of a label."""
@@ -126,11 +131,6 @@ class Program:
     def longest_label(self) -> int:
         """Bytes of the longest label; 0 without any."""
         return int(np.diff(self.starts).max(initial=0))
-
-    @property
-    def has_scopes(self) -> bool:
-        """Whether some parts of a value must differ from each other."""
-        return bool(np.any(self.states[:, FLAGS] & SCOPE))
 
     def memory_bytes(self) -> int:
         """Bytes of all arrays."""
@@ -229,6 +229,8 @@ def _label_frame(longest: int) -> Frame:
 def _label_pool(
     label_sets: Sequence[tuple[bytes, ...]], limits: Limits
 ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+    if not label_sets:
+        return np.zeros(0, np.uint8), np.zeros(1, np.int64)
     texts = [text for texts in label_sets for text in texts]
     lengths = np.fromiter(map(len, texts), np.int64, len(texts))
     starts = np.zeros(len(texts) + 1, np.int64)

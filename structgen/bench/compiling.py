@@ -56,11 +56,12 @@ def _figures(samples: Samples, models: list[str]) -> dict[str, Any]:
         }
         for model in models
     }
-    whole = [(times["first_mask"] + times["json_schema"]) / MS for times in each.values()]
+    whole = [times["first_mask"] / MS for times in each.values()]
+    own = [(times["first_mask"] - times["json_schema"]) / MS for times in each.values()]
     return {
         "models_ms": each,
         "from_class_ms": summary(whole, MS),
-        "from_schema_ms": summary([times["first_mask"] / MS for times in each.values()], MS),
+        "from_schema_ms": summary(own, MS),
         "processor_ms": summary([times["processor"] / MS for times in each.values()], MS),
     }
 

@@ -112,6 +112,8 @@ def restored(program: Program, plan: Plan, vocabulary: Vocabulary, min_tokens: i
 
 def _label_cost(program: Program, vocabulary: Vocabulary, lookup: Lookup) -> IntArray:
     """int32[bytes of all labels], see `distances.label_tokens`."""
+    if not len(program.blob):
+        return np.zeros(0, np.int32)
     is_long = len(program.blob) > FEW_LABEL_BYTES
     begins = np.zeros(len(program.starts), np.uint8)
     calls = program.calls[program.states[program.calls[:, CALLEE], FLAGS] & LABEL != 0]

@@ -76,6 +76,8 @@ class Engine(ABC):
     """What is imported."""
     distribution: ClassVar[str]
     """What is installed, and has a version."""
+    needs_json_schema: ClassVar[bool] = True
+    """`compile` asks Pydantic for the JSON Schema of a model."""
 
     @abstractmethod
     def __init__(self, setup: Setup) -> None: ...

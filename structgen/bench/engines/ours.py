@@ -20,6 +20,7 @@ class Structgen(Engine):
     name = "structgen"
     package = "structgen"
     distribution = "structgen-toolkit"
+    needs_json_schema = False
 
     def __init__(self, setup: Setup) -> None:
         self._vocabulary = setup.vocabulary
