@@ -43,6 +43,7 @@ from structgen.errors import (
 from structgen.options import Limits
 from structgen.prompts import check_prompt
 from structgen.schema.functions import arguments_of
+from structgen.schema.roots import OneOf, SomeOf
 from structgen.tokens.vocabulary import Vocabulary
 from tests import strategies
 from tests.strategies import examples
@@ -477,10 +478,10 @@ def test_bytes_that_every_value_needs(source, missing):
     ("source", "missing"),
     [
         (str, "a"), (str, "\\"), (str, 0xC3), (str, 0x80), (int, "-"), (int, "7"), (float, "."),
-        (float, "e"), (ZOO["list"], ","), (ZOO["bounded int"], "1"), (Literal["xé", "ab"], 0xC3),
-        (Literal["xé", "ab"], "a"), (Union[int, None], "n"), (ZOO["any"], "["), (ZOO["any"], "{"),
+        (float, "e"), (ZOO["list"], ","), (ZOO["bounded int"], "1"),
+        (Union[int, None], "n"), (ZOO["any"], "["), (ZOO["any"], "{"),
         (ZOO["union"], "]"), (ZOO["dict"], ","), (ZOO["defaults"], "c"), (ZOO["any"], '"'),
-        (Union[Annotated[list[int], Field(min_length=2)], int], ","), (ZOO["tree"], "x"),
+        (Union[Annotated[list[int], Field(min_length=2)], int], ","),
     ],
 )  # fmt: skip
 def test_bytes_that_some_values_can_do_without(source, missing):
@@ -490,6 +491,28 @@ def test_bytes_that_some_values_can_do_without(source, missing):
     for extra in range(40):
         text, _ = generate(compiled.session, vocabulary, rng, compiled.min_tokens + extra)
         compiled.validate(text)
+
+
+@pytest.mark.parametrize(
+    "source", [Literal["xé", "ab", "ü"], OneOf(["xé", "ab", "ü"]), SomeOf(["ab", "ü", "xé"])]
+)
+def test_labels_that_cannot_be_written_are_named_together(source):
+    for _ in range(2):
+        with pytest.raises(VocabularyError, match=r"cannot write 2 of 3 labels") as caught:
+            compile(source, without(0xC3))
+        assert "'xé'" in str(caught.value)
+        assert "'ü'" in str(caught.value)
+        assert caught.value.missing_bytes == (0xC3,)
+    compile(source, without(0xC3, tokens=(b"\xc3\xa9", b"\xc3\xbc")))
+    # Who forbids tokens wants to do without what they write.
+    compile(source, BYTES, banned_token_ids=[0xC3])
+
+
+def test_of_many_labels_that_cannot_be_written_a_few_are_named():
+    labels = [f"é{i}" for i in range(1000)] + [f"e{i}" for i in range(1000)]
+    with pytest.raises(VocabularyError, match=r"cannot write 1000 of 2000 labels") as caught:
+        compile(Literal[tuple(labels)], without(0xC3))  # pyright: ignore[reportInvalidTypeForm]
+    assert len(str(caught.value)) < 400
 
 
 @examples(60)

@@ -523,6 +523,45 @@ def read_bytes(
     return low, high, used
 
 
+@kernel
+def read_token(
+    program: ProgramArrays,
+    plan: Plan,
+    arena: IntArray,
+    used: int,
+    threads: IntArray,
+    n_threads: int,
+    state: int,
+    a: int,
+    b: int,
+    stack: int,
+    blob: Bytes,
+    starts: Longs,
+    token: int,
+) -> tuple[int, int, int, int, int, int, int]:
+    """`read_bytes` of a token's bytes, for callers in Python, to whom every array costs time.
+
+    Args:
+        state, a, b, stack: the thread, where it is the only one; else they are in `threads`.
+        blob, starts: all tokens one after another, and where each begins.
+
+    Returns (low, high, used), and the first of the threads that are left.
+    """
+    if n_threads == 1:
+        threads[0, T_STATE] = state
+        threads[0, T_A] = a
+        threads[0, T_B] = b
+        threads[0, T_STACK] = stack
+    data = blob[starts[token] : starts[token + 1]]
+    if len(data) == 0:  # special tokens spell nothing, and are never part of a value
+        return 0, 0, used, state, a, b, stack
+    low, high, used = read_bytes(program, plan, arena, used, threads, n_threads, data)
+    if low < high:
+        state, a = long(threads[low, T_STATE]), long(threads[low, T_A])
+        b, stack = long(threads[low, T_B]), long(threads[low, T_STACK])
+    return low, high, used, state, a, b, stack
+
+
 @inlined
 def _only_byte(program: ProgramArrays, threads: IntArray, low: int, high: int) -> int:
     """The one byte that every thread must read next, or -1."""

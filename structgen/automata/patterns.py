@@ -137,8 +137,14 @@ def _order(automaton: ByteDfa) -> Longs:
 def _to_least(automaton: ByteDfa, values: Longs) -> None:
     """Bring the values of states inside of characters down to the least of what they lead to."""
     inside = automaton.moves[automaton.moves[:, 0] >= automaton.characters]
+    if not len(inside):
+        return
+    # The moves of a state stand together, and every state inside of a character has some.
+    first = np.flatnonzero(np.diff(inside[:, 0], prepend=-1))
+    states, targets = inside[first, 0], inside[:, 3]
     for _ in range(MOST_BYTES_INSIDE):
-        np.minimum.at(values, inside[:, 0], values[inside[:, 3]])
+        least = np.minimum.reduceat(values[targets], first)
+        values[states] = np.minimum(values[states], least)
 
 
 def _quoted(automaton: ByteDfa, left: Longs | None) -> Frame:

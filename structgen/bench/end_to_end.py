@@ -60,8 +60,7 @@ def _case(run: Run, workers: dict[str, Worker], task: str, batch: int) -> dict[s
             try:
                 written = worker.call("write", task=task, batch=batch)
                 if name == "structgen":
-                    options = {"task": task, "lengths": written["tokens"], "batch": batch}
-                    written["free_seconds"] = worker.call("write_free", **options)
+                    written |= _free(worker, task, written["tokens"], batch)
             except Failed as error:
                 run.refuse(name, f"writing: {task}, batch {batch}", error)
                 del able[name]
@@ -70,6 +69,15 @@ def _case(run: Run, workers: dict[str, Worker], task: str, batch: int) -> dict[s
                 found[name].append(written)
     engines = {name: _figures(runs) for name, runs in found.items() if runs}
     return {"task": task, "batch": batch, "engines": engines}
+
+
+def _free(worker: Worker, task: str, lengths: list[int], batch: int) -> dict[str, float]:
+    """Seconds of plain text of these lengths, and of rows that all have the mean length."""
+    options = {"task": task, "lengths": lengths, "batch": batch}
+    seconds = {"free_seconds": worker.call("write_free", even=False, **options)}
+    if batch > 1:
+        seconds["even_seconds"] = worker.call("write_free", even=True, **options)
+    return seconds
 
 
 def _figures(runs: list[dict[str, Any]]) -> dict[str, Any]:
@@ -92,6 +100,13 @@ def _figures(runs: list[dict[str, Any]]) -> dict[str, Any]:
         figures["times_faster_than_free"] = rounded(
             statistics.median(run["free_seconds"] / run["seconds"] for run in runs)
         )
+        if "even_seconds" in last:
+            even = statistics.median(run["even_seconds"] for run in runs)
+            figures["even_seconds_per_object"] = rounded(even / n_objects)
+            figures["even_tokens_per_second"] = rounded(n_tokens / even)
+            figures["times_faster_than_even"] = rounded(
+                statistics.median(run["even_seconds"] / run["seconds"] for run in runs)
+            )
         shares = [run["mask_share"] for run in runs]
         figures["mask_share"] = rounded(statistics.median(shares))
     return figures

@@ -60,6 +60,10 @@ def tables(results: Results) -> Iterator[tuple[str, list[Row]]]:
         yield "Figures to reach", [("figure", "measured", "reach", ""), *_figures(results)]
 
 
+FREE = {"free": "plain text", "even": "plain text, rows of equal length"}
+"""What objects are compared with."""
+
+
 def table(rows: Sequence[Row]) -> str:
     """A Markdown table with columns of even width; the first column is text, others numbers."""
     cells = [[_cell(value) for value in row] for row in rows]
@@ -142,11 +146,12 @@ def _writing(writing: Results) -> Iterator[tuple[str, list[Row]]]:
         label = f"{case['task']}, {case['batch']}"
         for name, found in case["engines"].items():
             rows.append((f"{label}: {name}", *_written(found)))
-            if "free_seconds_per_object" in found:
-                rows.append((
-                    f"{label}: plain text", found["free_seconds_per_object"],
-                    found["tokens_per_object"], found["free_tokens_per_second"], 1.0, None,
-                ))  # fmt: skip
+            for kind, text in FREE.items():
+                if f"{kind}_seconds_per_object" in found:
+                    rows.append((
+                        f"{label}: {text}", found[f"{kind}_seconds_per_object"],
+                        found["tokens_per_object"], found[f"{kind}_tokens_per_second"], 1.0, None,
+                    ))  # fmt: skip
     yield "Objects written by the default model, float32", [head, *rows]
 
 

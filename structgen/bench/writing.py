@@ -84,10 +84,11 @@ class Writer:
             "valid": sum(map(self._is_valid, written)),
         }
 
-    def write_free(self, lengths: Sequence[int], batch: int) -> float:
-        """Seconds to write plain text to the same prompts, of the same lengths.
+    def write_free(self, lengths: Sequence[int], batch: int, *, even: bool) -> float:
+        """Seconds to write plain text to the same prompts, each of the length of its object.
 
-        In a batch all rows have the mean length, which is the same number of tokens altogether.
+        In a batch `generate` goes on until the longest row is done. With `even` all rows have the
+        mean length instead, the same number of tokens altogether, and none waits for another.
         """
         rows = self._prompts[: n_objects(batch)]
         begun = perf_counter()
@@ -95,7 +96,7 @@ class Writer:
             for row, length in zip(rows, lengths, strict=True):
                 self._generate([row], length, min_new_tokens=length)
         else:
-            length = round(sum(lengths) / len(lengths))
+            length = round(sum(lengths) / len(lengths)) if even else max(lengths)
             self._generate(rows, length, min_new_tokens=length)
         return perf_counter() - begun
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Unpack
+from typing import Any, Literal, Unpack, overload
 
 from structgen.api import default_lm
-from structgen.batch import BATCH_SIZE, check_batch_options
+from structgen.batch import BATCH_SIZE, OnError, check_batch_options
 from structgen.classification.classifier import Classifier
 from structgen.classification.options import ClassifierOptions
-from structgen.classification.prompting import check_texts
+from structgen.classification.prompting import check_texts, refuse_text
 from structgen.classification.results import Classification
+from structgen.errors import UsageError
 from structgen.runtime.lm import LanguageModel
 from structgen.taxonomy import Taxonomy
 
@@ -35,25 +36,52 @@ def classify(
     return _classifier("classify", labels, lm, options)(text)
 
 
+@overload
 def classify_many(
     texts: Iterable[str],
     labels: Taxonomy | Iterable[str] | Any,
     *,
     lm: LanguageModel | None = None,
     batch_size: int = BATCH_SIZE,
+    on_error: Literal["raise"] = "raise",
     progress: bool | None = None,
     **options: Unpack[ClassifierOptions],
-) -> list[Classification]:
+) -> list[Classification]: ...
+@overload
+def classify_many(
+    texts: Iterable[str],
+    labels: Taxonomy | Iterable[str] | Any,
+    *,
+    lm: LanguageModel | None = None,
+    batch_size: int = BATCH_SIZE,
+    on_error: Literal["return"],
+    progress: bool | None = None,
+    **options: Unpack[ClassifierOptions],
+) -> list[Classification | UsageError]: ...
+def classify_many(
+    texts: Iterable[str],
+    labels: Taxonomy | Iterable[str] | Any,
+    *,
+    lm: LanguageModel | None = None,
+    batch_size: int = BATCH_SIZE,
+    on_error: OnError = "raise",
+    progress: bool | None = None,
+    **options: Unpack[ClassifierOptions],
+) -> list[Classification] | list[Classification | UsageError]:
     """The same for many texts, in their order; what their prompts share is read once.
 
     Args:
         batch_size: texts that the model reads at a time.
+        on_error: "return" puts the error of a text that cannot be asked about, such as one that is
+            too long, in the place of its classification; "raise" raises the first.
         progress: a progress bar; None shows one where standard error is a terminal.
     """
-    check_batch_options(batch_size, "raise", progress)
-    texts = check_texts(texts)
+    check_batch_options(batch_size, on_error, progress)
+    refuse_text(texts)
+    if on_error == "raise":  # before a model is loaded
+        texts = check_texts(texts)
     found = _classifier("classify_many", labels, lm, options)
-    return found.many(texts, batch_size=batch_size, progress=progress)
+    return found.many(texts, batch_size=batch_size, on_error=on_error, progress=progress)
 
 
 def _classifier(

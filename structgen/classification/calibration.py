@@ -73,4 +73,5 @@ def find_prior(
     rules: Rules,
 ) -> NDArray[np.float64]:
     """Ask the model for the prior of the labels [L]; `ask` makes the prompt of a text."""
-    return prior_of(scorer.full(prior_prompts(calibrate, question, ask), choices), rules)
+    prompts = prior_prompts(calibrate, question, ask)
+    return prior_of(scorer.full([scorer.ask(prompt, choices) for prompt in prompts]), rules)

@@ -6,13 +6,13 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from structgen.batch import BATCH_SIZE, check_batch_options
+from structgen.batch import BATCH_SIZE, OnError, check_batch_options
 from structgen.batch import length as count_of
 from structgen.classification.calibration import (
     Calibration,
@@ -23,7 +23,6 @@ from structgen.classification.calibration import (
 from structgen.classification.drill import Drill
 from structgen.classification.finishing import LengthRule, Rules, finish
 from structgen.classification.options import (
-    MOST_FULL,
     Strategy,
     check_drill,
     check_flag,
@@ -31,27 +30,33 @@ from structgen.classification.options import (
     check_one_of,
     check_together,
     check_whole,
+    chosen_strategy,
+    ending_of,
+    way_out_of,
 )
 from structgen.classification.prompting import (
     INSTRUCTIONS,
     MOST_LISTED,
     Choices,
+    Place,
     Question,
     check_examples,
-    check_texts,
+    made_of,
+    refuse_text,
 )
 from structgen.classification.results import Classification
-from structgen.classification.scoring import Budget, Scored, Scorer, Tokenization
+from structgen.classification.scoring import Asked, Budget, Scored, Scorer, Tokenization
 from structgen.classification.search import MAX_PASSES
+from structgen.classification.settings import Settings, settings_of
 from structgen.classification.shortlist import BM25, Retriever, candidates
 from structgen.classification.walk import Ending
-from structgen.errors import OptionError
+from structgen.errors import OptionError, UsageError
 from structgen.prompts import Prompt, check_prompt
 from structgen.runtime.lm import LanguageModel
+from structgen.runtime.trees import MAX_PASS_TOKENS
 from structgen.taxonomy import Taxonomy
 from structgen.tokens.vocabulary import Vocabulary
 
-NONE_OF_THESE = "none of these"
 MOST_PRIORS = 64
 """Shortlists whose prior is remembered."""
 
@@ -79,11 +84,14 @@ class Classifier:
         max_open_mass: a search also goes on until no more probability than this is left open.
         tokenization: `canonical` writes each label as the tokenizer does; `any` sums over all ways
             to cut it into tokens, up to `open_mass`.
-        ending: `end` asks for the end of the answer behind a label, `open` does not.
+        ending: `end` asks for the end of the answer behind a label, `open` leaves out what follows
+            it; None: `open`, but `end` where `tokenization` is `any`, which knows no other.
         length: `mean` divides a label's log-probability by its number of tokens.
         calibrate: what labels are divided by, see `Calibration`; or texts that say nothing.
         shortlist: a retriever, or "bm25", that narrows the labels to `shortlist_size` of them.
         min_probability, min_valid_mass: under these the classifier abstains: the label is None.
+        max_pass_tokens: tokens of one forward pass over all its rows; more are read in several
+            passes, which takes less memory and changes nothing else.
 
     Raises:
         OptionError: an option is out of its range, or two contradict each other.
@@ -108,16 +116,18 @@ class Classifier:
         max_open_mass: float = 1.0,
         beam: int = 1,
         tokenization: Tokenization = "canonical",
-        ending: Ending = "end",
+        ending: Ending | None = None,
         length: LengthRule = "sum",
         calibrate: Calibration | Sequence[str] | None = None,
         shortlist: Retriever | Literal["bm25"] | None = None,
         shortlist_size: int = 20,
         min_probability: float = 0.0,
         min_valid_mass: float = 0.0,
+        max_pass_tokens: int = MAX_PASS_TOKENS,
     ) -> None:
         if not isinstance(getattr(lm, "vocabulary", None), Vocabulary):
             raise OptionError(f"lm must be a language model, got {lm!r}; use structgen.load(...)")
+        ending = ending_of(ending, tokenization)
         for name, value, kind in (
             ("strategy", strategy, Strategy),
             ("tokenization", tokenization, Tokenization),
@@ -137,7 +147,7 @@ class Classifier:
             raise OptionError(
                 "calibrate='batch' needs the same labels for all texts, no shortlists"
             )
-        self._strategy = _strategy(strategy, n_labels, tokenization)
+        self._strategy = chosen_strategy(strategy, n_labels, tokenization)
         check_together(
             self._strategy,
             calibrates=self._calibrate is not None,
@@ -149,7 +159,9 @@ class Classifier:
             check_whole("max_passes", max_passes),
             check_number("max_open_mass", max_open_mass, 0.0, 1.0),
         )
-        self._way_out = _way_out(none_of_these, self._taxonomy, has_shortlist=shortlist is not None)
+        self._way_out = way_out_of(
+            none_of_these, self._taxonomy, has_shortlist=shortlist is not None
+        )
         self._rules = Rules(
             length,
             top_k if self._strategy != "search" else self._budget.k,
@@ -168,7 +180,8 @@ class Classifier:
             )
         known = [*self._taxonomy.labels, *([self._way_out] if self._way_out else [])]
         self._question = Question(instructions, check_examples(examples, known))
-        self._scorer = Scorer(lm, tokenization, ending)
+        most = check_whole("max_pass_tokens", max_pass_tokens)
+        self._scorer = Scorer(lm, tokenization, ending, most)
         check_whole("beam", beam)
         self._drill = None
         if self._calibrate == "pmi" and prompt is not None:
@@ -182,6 +195,19 @@ class Classifier:
             self._drill = Drill(self._taxonomy, self._scorer, self._question, self._rules, beam)
         self._all = None if self._retriever else self._choices(self._taxonomy)
         self._priors: dict[Choices, NDArray[np.float64]] = {}
+        self._settings = settings_of(
+            self._taxonomy, lm,
+            {
+                "instructions": instructions, "examples": self._question.examples,
+                "prompt": prompt, "list_labels": self._listed, "descriptions": descriptions,
+                "index": index, "none_of_these": self._way_out, "strategy": self._strategy,
+                "top_k": top_k, "max_passes": max_passes, "max_open_mass": max_open_mass,
+                "beam": beam, "tokenization": tokenization, "ending": ending, "length": length,
+                "calibrate": self._calibrate, "shortlist": shortlist,
+                "shortlist_size": shortlist_size, "min_probability": min_probability,
+                "min_valid_mass": min_valid_mass,
+            },
+        )  # fmt: skip
 
     @property
     def taxonomy(self) -> Taxonomy:
@@ -196,78 +222,155 @@ class Classifier:
     def __repr__(self) -> str:
         return f"<Classifier {self._taxonomy.name} on {self._lm.name}, {self._strategy}>"
 
+    @property
+    def settings(self) -> Settings:
+        """What results depend on, besides the text; functions are known by their names."""
+        return dict(self._settings)
+
+    @property
+    def compares_texts(self) -> bool:
+        """Whether what a text gets depends on those that are classified together with it."""
+        return self._calibrate == "batch"
+
     def __call__(self, text: str) -> Classification:
         """Classify one text; of a classifier that compares texts, it is the only one.
 
         Raises:
             PromptTooLongError: text and labels do not fit into the model's context.
         """
-        return self.many([text], progress=False)[0]
+        (found,) = self._results([[(None, text)]], "raise")
+        assert not isinstance(found, UsageError), "errors are raised"
+        return found
 
+    @overload
     def many(
-        self, texts: Iterable[str], *, batch_size: int = BATCH_SIZE, progress: bool | None = None
-    ) -> list[Classification]:
-        """Classify texts, `batch_size` at a time; in their order."""
-        return list(self.each(texts, batch_size=batch_size, progress=progress))
+        self,
+        texts: Iterable[str],
+        *,
+        batch_size: int = BATCH_SIZE,
+        on_error: Literal["raise"] = "raise",
+        progress: bool | None = None,
+    ) -> list[Classification]: ...
+    @overload
+    def many(
+        self,
+        texts: Iterable[str],
+        *,
+        batch_size: int = BATCH_SIZE,
+        on_error: Literal["return"],
+        progress: bool | None = None,
+    ) -> list[Classification | UsageError]: ...
+    @overload
+    def many(
+        self,
+        texts: Iterable[str],
+        *,
+        batch_size: int = BATCH_SIZE,
+        on_error: OnError,
+        progress: bool | None = None,
+    ) -> list[Classification] | list[Classification | UsageError]: ...
+    def many(
+        self,
+        texts: Iterable[str],
+        *,
+        batch_size: int = BATCH_SIZE,
+        on_error: OnError = "raise",
+        progress: bool | None = None,
+    ) -> list[Any]:
+        """Classify texts, `batch_size` at a time; in their order.
 
+        Args:
+            on_error: "return" puts the error of a text that cannot be asked about, such as one
+                that is too long, in the place of its classification; "raise" raises the first.
+                Errors of the model or of the labels, which all texts share, are always raised.
+        """
+        options: dict[str, Any] = {"on_error": on_error, "progress": progress}
+        return list(self.each(texts, batch_size=batch_size, **options))
+
+    @overload
     def each(
-        self, texts: Iterable[str], *, batch_size: int = BATCH_SIZE, progress: bool | None = None
-    ) -> Iterator[Classification]:
+        self,
+        texts: Iterable[str],
+        *,
+        batch_size: int = BATCH_SIZE,
+        on_error: Literal["raise"] = "raise",
+        progress: bool | None = None,
+    ) -> Iterator[Classification]: ...
+    @overload
+    def each(
+        self,
+        texts: Iterable[str],
+        *,
+        batch_size: int = BATCH_SIZE,
+        on_error: Literal["return"],
+        progress: bool | None = None,
+    ) -> Iterator[Classification | UsageError]: ...
+    def each(
+        self,
+        texts: Iterable[str],
+        *,
+        batch_size: int = BATCH_SIZE,
+        on_error: OnError = "raise",
+        progress: bool | None = None,
+    ) -> Iterator[Any]:
         """The same one by one, as they are ready; texts are taken when there is room for them."""
-        check_batch_options(batch_size, "raise", progress)
-        parts = self._parts(texts, batch_size, progress)
-        if self._calibrate == "batch":
-            yield from self._relative_to_each_other(parts)
-            return
-        for part in parts:
-            yield from self._classified(part)
-
-    def _parts(
-        self, texts: Iterable[str], batch_size: int, progress: bool | None
-    ) -> Iterator[list[str]]:
-        """The texts, some at a time; the progress bar moves when the next ones are asked for."""
-        if isinstance(texts, str):
-            check_texts(texts)
-        hidden = not sys.stderr.isatty() if progress is None else not progress
-        with tqdm(total=count_of(texts), disable=hidden, unit="text") as bar:
-            source = iter(texts)
-            while part := check_texts(islice(source, batch_size)):
-                yield part
-                bar.update(len(part))
+        check_batch_options(batch_size, on_error, progress)
+        yield from self._results(_parts(texts, batch_size, progress), on_error)
 
     def render(self, text: str) -> Prompt:
         """What the model is asked about a text."""
         return self._ask(text, self._all or self._shortlisted(text))
 
-    def _classified(self, texts: list[str]) -> list[Classification]:
+    def _results(
+        self, parts: Iterable[_Part], on_error: OnError
+    ) -> Iterator[Classification | UsageError]:
+        if self.compares_texts:
+            yield from self._relative_to_each_other(parts, on_error)
+            return
+        for part in parts:
+            yield from self._classified(part, on_error)
+
+    def _classified(self, part: _Part, on_error: OnError) -> list[Classification | UsageError]:
         if self._drill is not None:
-            return [self._drill(text) for text in texts]
-        choices = [self._all or self._shortlisted(text) for text in texts]
-        scored = self._scored(texts, choices)
+            return [made_of(self._drilled, place, on_error) for place in part]
+        asked = [made_of(self._asked, place, on_error) for place in part]
+        good = iter(self._scored([one for one in asked if isinstance(one, Asked)]))
         return [
-            finish(one, offered, self._rules, self._prior(offered))
-            for one, offered in zip(scored, choices, strict=True)
+            one if isinstance(one, UsageError) else self._finished(one.choices, next(good))
+            for one in asked
         ]
 
-    def _scored(self, texts: list[str], choices: list[Choices]) -> list[Scored]:
-        pairs = list(zip(texts, choices, strict=True))
-        if self._strategy == "search":
-            return [self._scorer.best(self._ask(*pair), pair[1], self._budget) for pair in pairs]
-        found: list[Scored | None] = [None] * len(pairs)
-        for offered in dict.fromkeys(choices):
-            rows = [row for row, pair in enumerate(pairs) if pair[1] == offered]
-            prompts = [self._ask(*pairs[row]) for row in rows]
-            for row, one in zip(rows, self._scorer.full(prompts, offered), strict=True):
-                found[row] = one
-        return [one for one in found if one is not None]
+    def _finished(self, choices: Choices, scored: Scored) -> Classification:
+        return finish(scored, choices, self._rules, self._prior(choices))
 
-    def _relative_to_each_other(self, parts: Iterable[list[str]]) -> Iterator[Classification]:
+    def _drilled(self, text: str) -> Classification:
+        assert self._drill is not None
+        return self._drill(text)
+
+    def _asked(self, text: str) -> Asked:
+        choices = self._all or self._shortlisted(text)
+        return self._scorer.ask(self._ask(text, choices), choices)
+
+    def _scored(self, asked: Sequence[Asked]) -> list[Scored]:
+        if self._strategy == "search":
+            return [self._scorer.best(one, self._budget) for one in asked]
+        return self._scorer.full(asked)
+
+    def _relative_to_each_other(
+        self, parts: Iterable[_Part], on_error: OnError
+    ) -> Iterator[Classification | UsageError]:
         """All texts, whose mean is taken away from each; none is ready before the last is read."""
         assert self._all is not None
-        scored = [one for part in parts for one in self._scored(part, [self._all] * len(part))]
-        if scored:
-            prior = prior_of(scored, self._rules)
-            yield from (finish(one, self._all, self._rules, prior) for one in scored)
+        errors: dict[int, UsageError] = {}
+        scored: list[Scored] = []
+        for part in parts:
+            asked = [made_of(self._asked, place, on_error) for place in part]
+            first = len(errors) + len(scored)
+            errors |= {i: one for i, one in enumerate(asked, first) if isinstance(one, UsageError)}
+            scored += self._scored([one for one in asked if isinstance(one, Asked)])
+        prior = prior_of(scored, self._rules) if scored else None
+        good = (finish(one, self._all, self._rules, prior) for one in scored)
+        yield from (errors.get(i) or next(good) for i in range(len(errors) + len(scored)))
 
     def _prior(self, choices: Choices) -> NDArray[np.float64] | None:
         if self._calibrate is None:
@@ -307,23 +410,16 @@ class Classifier:
         return Choices(labels, written, notes, bool(self._listed), self._numbered)
 
 
-def _strategy(strategy: Strategy, n_labels: int, tokenization: Tokenization) -> Strategy:
-    if strategy != "auto":
-        return strategy
-    return "search" if n_labels > MOST_FULL or tokenization == "any" else "full"
+_Part: TypeAlias = Sequence[Place]
+"""Texts that are read together."""
 
 
-def _way_out(
-    none_of_these: str | bool | None, taxonomy: Taxonomy, *, has_shortlist: bool
-) -> str | None:
-    """The label that stands for no label; a shortlist has one unless it is switched off."""
-    if none_of_these is None:
-        none_of_these = has_shortlist
-    if none_of_these is False:
-        return None
-    text = NONE_OF_THESE if none_of_these is True else none_of_these
-    if not isinstance(text, str) or not text.strip() or text in {*taxonomy.labels, *taxonomy.texts}:  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise OptionError(
-            f"none_of_these={none_of_these!r} must be True, False or a text that is no label"
-        )
-    return text
+def _parts(texts: Iterable[str], batch_size: int, progress: bool | None) -> Iterator[_Part]:
+    """The texts, some at a time; the progress bar moves when the next ones are asked for."""
+    refuse_text(texts)
+    hidden = not sys.stderr.isatty() if progress is None else not progress
+    with tqdm(total=count_of(texts), disable=hidden, unit="text") as bar:
+        source: Iterator[Place] = enumerate(texts)
+        while part := list(islice(source, batch_size)):
+            yield part
+            bar.update(len(part))

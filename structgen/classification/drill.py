@@ -72,7 +72,7 @@ class Drill:
             return [self._next(way, child, 1.0, 1.0, 0.0, level)], 0
         choices = Choices(tuple(options), tuple(options))
         prompt = self._question_at(way.node).ask(text, choices)
-        (scored,) = self._scorer.full([prompt], choices)
+        (scored,) = self._scorer.full([self._scorer.ask(prompt, choices)])
         shares = normalised(scored.log_probs)
         mass = min(float(np.exp(scored.log_probs).sum()), 1.0)
         found: list[_Way] = []

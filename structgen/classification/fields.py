@@ -18,7 +18,7 @@ from structgen.generator import Generator
 from structgen.prompts import Prompt
 from structgen.results import Generation
 from structgen.runtime.lm import LanguageModel
-from structgen.runtime.trees import open_tree
+from structgen.runtime.trees import TreeSource
 from structgen.schema.nodes import Choice, Labels
 from structgen.scores import labels_in
 from structgen.tokens.vocabulary import Vocabulary
@@ -99,9 +99,9 @@ def _distribution(place: _Place, lm: LanguageModel, reader: PromptReader) -> Cla
     trie = written_behind(vocabulary, before, place.held, tuple(t.decode() for t in texts))
     check_room(lm, place.before, int(trie.depths.max()) + 1)
     cache, logits, n_passes = reader.read([place.before])
-    tree = open_tree(lm, cache, 1)
+    trees = TreeSource(lm, cache, [len(place.before)])
     end_ids = _closing(vocabulary) if place.quoted else vocabulary.eos_token_ids
-    walked = walk(tree, logits, trie, end_ids, "end" if place.quoted else "open")
+    walked = walk(trees, logits, trie, end_ids, "end" if place.quoted else "open")
     lengths = trie.depths[trie.label_nodes].astype("int64") + 1
     scored = Scored(walked.log_probs[0], lengths, n_passes + walked.forward_passes)
     names = tuple(text.decode() for text in place.labels)

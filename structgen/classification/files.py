@@ -19,7 +19,8 @@ from typing import Any, BinaryIO, Literal, TextIO, TypeAlias
 from structgen.batch import BATCH_SIZE
 from structgen.classification.classifier import Classifier
 from structgen.classification.results import Classification
-from structgen.errors import InvalidTextError, OptionError
+from structgen.classification.settings import check_settings, write_settings
+from structgen.errors import InvalidTextError, OptionError, UsageError
 
 Row: TypeAlias = dict[str, Any]
 FileKind: TypeAlias = Literal["csv", "jsonl", "txt"]
@@ -32,11 +33,13 @@ MOST_CHARACTERS = 2**31 - 1
 class FileReport:
     """What a run did.
 
-    Example: `FileReport(written=120, skipped=0)`
+    Example: `FileReport(written=120, failed=1, skipped=0)`
     """
 
     written: int
-    """Rows that were added to the output."""
+    """Rows that were added to the output, each with what was found."""
+    failed: int
+    """Rows that were added with an error, for instance because the text is too long."""
     skipped: int
     """Rows that were there already."""
 
@@ -65,11 +68,13 @@ def classify_file(
     """Classify each row of a .csv, .jsonl or .txt file, and go on where an earlier run stopped.
 
     The output, a .csv or .jsonl file, has what the row had, and `label`, `probability`,
-    `valid_mass`, for `top` > 1 also `label_2`, `probability_2` and so on.
+    `valid_mass`, for `top` > 1 also `label_2`, `probability_2` and so on. Of a text that cannot be
+    asked about it has an `error`, and an empty label. What results depend on is kept beside it, in
+    a file whose name ends with `.settings.json`.
 
     Raises:
         OptionError: a file has another ending or no such column, or the output holds rows that do
-            not belong to this input.
+            not belong to this input, or were made with another model, labels or options.
     """
     columns = columns or Columns()
     source, target = Path(source), Path(target)
@@ -82,17 +87,28 @@ def classify_file(
     with _Locked(target) as file:
         writer = _Writer(file, form, columns, rows)
         done, end = writer.done()
+        settings = {**classifier.settings, **asdict(columns)}
+        if done:
+            check_settings(target, settings)
+        else:
+            write_settings(target, settings)
+        if done < len(rows) and classifier.compares_texts:
+            done, end = 0, 0
         file.seek(end)
         file.truncate()
         if end == 0:
             writer.write_header()
-        texts = [row[columns.text] for row in rows[done:]]
-        found = classifier.each(texts, batch_size=batch_size, progress=progress)
-        for row, result in zip(rows[done:], found, strict=True):
-            writer.write(row, result)
+        left = rows[done:]
+        found = classifier.each(
+            [row[columns.text] for row in left],
+            batch_size=batch_size,
+            on_error="return",
+            progress=progress,
+        )
+        n_failed = sum(writer.write(row, one) for row, one in zip(left, found, strict=True))
         file.flush()
         os.fsync(file.fileno())
-    return FileReport(len(rows) - done, done)
+    return FileReport(len(left) - n_failed, n_failed, done)
 
 
 def _kind(path: Path, allowed: tuple[FileKind, ...]) -> FileKind:
@@ -204,15 +220,18 @@ class _Writer:
         """Begin a file."""
         self._file.write(self._header())
 
-    def write(self, row: Row, result: Classification) -> None:
-        """Append one row."""
-        figures = _figures(result, self._columns)
+    def write(self, row: Row, result: Classification | UsageError) -> bool:
+        """Append one row; whether it has failed."""
+        is_error = isinstance(result, UsageError)
+        figures = _failure(result, self._form) if is_error else _figures(result, self._columns)
         if self._form == "jsonl":
             line = json.dumps({**row, **figures}, ensure_ascii=False).encode() + b"\n"
         else:
-            line = self._start(row) + _csv_line([_shown(value) for value in figures.values()])
+            cells = [_shown(figures.get(name, "")) for name in _names(self._columns)]
+            line = self._start(row) + _csv_line(cells)
         self._file.write(line)
         self._file.flush()
+        return is_error
 
     def _header(self) -> bytes:
         return b"" if self._form == "jsonl" else _csv_line(self._names)
@@ -245,7 +264,7 @@ def _names(columns: Columns) -> list[str]:
     found = ["label", "probability", "valid_mass"]
     for place in range(2, columns.top + 1):
         found += [f"label_{place}", f"probability_{place}"]
-    return [*found, *["probabilities"] * columns.probabilities]
+    return [*found, *["probabilities"] * columns.probabilities, "error"]
 
 
 def _figures(result: Classification, columns: Columns) -> Row:
@@ -261,6 +280,12 @@ def _figures(result: Classification, columns: Columns) -> Row:
     if columns.probabilities:
         found["probabilities"] = {one.label: round(one.probability, 6) for one in result.ranking}
     return found
+
+
+def _failure(error: UsageError, form: str) -> Row:
+    kind, message = type(error).__name__, str(error)
+    told = {"type": kind, "message": message} if form == "jsonl" else f"{kind}: {message}"
+    return {"label": "", "error": told}
 
 
 def report_of(report: FileReport) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -44,6 +44,14 @@ class LabelTrie:
         """The nodes one token further; of `ROOT`, the labels' first tokens."""
         at = len(self) if node == ROOT else node
         return self.children[self.first_child[at] : self.first_child[at + 1]].tolist()
+
+    def depth_first(self) -> Iterator[int]:
+        """All nodes, those with the same beginning one after another."""
+        pending = self.children_of(ROOT)[::-1]
+        while pending:
+            node = pending.pop()
+            yield node
+            pending.extend(self.children_of(node)[::-1])
 
     @property
     def is_inner(self) -> NDArray[np.bool_]:

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Literal, TypeAlias
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal, TypeAlias, overload
 
 import numpy as np
 from tqdm import tqdm
 
-from structgen.batch import BATCH_SIZE, check_batch_options
+from structgen.batch import BATCH_SIZE, OnError, check_batch_options
 from structgen.batch import length as count_of
 from structgen.classification.calibration import CONTENT_FREE
 from structgen.classification.options import check_flag, check_number, check_one_of
-from structgen.classification.prompting import Choices, check_texts
+from structgen.classification.prompting import (
+    Choices,
+    check_texts,
+    made_of,
+    refuse_text,
+)
 from structgen.classification.results import LabelAnswer, MultiLabel
 from structgen.classification.scoring import Scored, Scorer, normalised
-from structgen.errors import OptionError
+from structgen.errors import OptionError, UsageError
 from structgen.generator import Generator
 from structgen.prompts import Prompt
 from structgen.results import Generation
@@ -89,34 +94,74 @@ class MultiLabelClassifier:
         check_texts([text])
         return self._written(text) if self._generator else self._decided(text)
 
+    @overload
     def many(
-        self, texts: Iterable[str], *, batch_size: int = BATCH_SIZE, progress: bool | None = None
-    ) -> list[MultiLabel]:
+        self,
+        texts: Iterable[str],
+        *,
+        batch_size: int = BATCH_SIZE,
+        on_error: Literal["raise"] = "raise",
+        progress: bool | None = None,
+    ) -> list[MultiLabel]: ...
+    @overload
+    def many(
+        self,
+        texts: Iterable[str],
+        *,
+        batch_size: int = BATCH_SIZE,
+        on_error: Literal["return"],
+        progress: bool | None = None,
+    ) -> list[MultiLabel | UsageError]: ...
+    def many(
+        self,
+        texts: Iterable[str],
+        *,
+        batch_size: int = BATCH_SIZE,
+        on_error: OnError = "raise",
+        progress: bool | None = None,
+    ) -> list[Any]:
         """All labels of each text, in their order.
 
         Args:
             batch_size: texts that are generated for at a time; questions about one text are
                 always asked together.
+            on_error: "return" puts the error of a text that cannot be asked about in the place of
+                its labels, "raise" raises the first.
         """
-        return list(self._each(texts, batch_size, progress))
-
-    def _each(
-        self, texts: Iterable[str], batch_size: int, progress: bool | None
-    ) -> Iterator[MultiLabel]:
-        check_batch_options(batch_size, "raise", progress)
-        texts = check_texts(texts)
+        check_batch_options(batch_size, on_error, progress)
+        refuse_text(texts)
         if self._generator is not None:
-            found = self._generator.as_completed(texts, batch_size=batch_size, progress=progress)
-            results = dict(found)
-            for index in range(len(texts)):
-                result = results[index]
-                if isinstance(result, Exception):
-                    raise result
-                yield self._of_texts(result)
-            return
+            return self._generated(self._generator, list(texts), batch_size, on_error, progress)
         hidden = not sys.stderr.isatty() if progress is None else not progress
-        for text in tqdm(texts, total=count_of(texts), disable=hidden, unit="text"):
-            yield self._decided(text)
+        shown = tqdm(texts, total=count_of(texts), disable=hidden, unit="text")
+        places = enumerate(shown)
+        return [made_of(self._decided, place, on_error) for place in places]
+
+    def _generated(
+        self,
+        generator: Generator[list[str]],
+        texts: list[str],
+        batch_size: int,
+        on_error: OnError,
+        progress: bool | None,
+    ) -> list[MultiLabel | UsageError]:
+        found: list[MultiLabel | UsageError] = []
+        wrong: dict[int, UsageError] = {}
+        for place in enumerate(texts):
+            checked = made_of(str, place, on_error)
+            if isinstance(checked, UsageError):
+                wrong[place[0]] = checked
+        good = [text for index, text in enumerate(texts) if index not in wrong]
+        finished = dict(generator.as_completed(good, batch_size=batch_size, progress=progress))
+        results = iter(finished[place] for place in range(len(good)))
+        for index in range(len(texts)):
+            result = wrong.get(index) or next(results)
+            if isinstance(result, Exception) and not (
+                on_error == "return" and isinstance(result, UsageError)
+            ):
+                raise result
+            found.append(result if isinstance(result, UsageError) else self._of_texts(result))
+        return found
 
     def _written(self, text: str) -> MultiLabel:
         assert self._generator is not None
@@ -139,12 +184,12 @@ class MultiLabelClassifier:
             answers.append(LabelAnswer(label, yes / (yes + no), mass))
         pairs = zip(answers, self._thresholds, strict=True)
         chosen = tuple(answer.label for answer, least in pairs if answer.probability >= least)
-        return MultiLabel(chosen, tuple(answers), max(one.forward_passes for one in scored))
+        n_passes = round(sum(one.forward_passes / one.n_sharing for one in scored))
+        return MultiLabel(chosen, tuple(answers), n_passes)
 
     def _ask(self, text: str) -> list[Scored]:
-        return self._scorer.full(
-            [self._prompt(text, label) for label in self._taxonomy.labels], YES_NO
-        )
+        prompts = [self._prompt(text, label) for label in self._taxonomy.labels]
+        return self._scorer.full([self._scorer.ask(prompt, YES_NO) for prompt in prompts])
 
     def _prompt(self, text: str, label: str) -> Prompt:
         """The text comes first: it is read once for all labels."""

@@ -13,12 +13,14 @@ from structgen.classification.shortlist import Retriever
 from structgen.classification.walk import Ending
 from structgen.errors import OptionError
 from structgen.prompts import Prompt
+from structgen.taxonomy import Taxonomy
 
 Strategy: TypeAlias = Literal["auto", "full", "search", "drill"]
 """`full` reads every label, `search` the most probable ones, `drill` goes down a hierarchy level by
 level. `auto` is `full` up to MOST_FULL labels, and `search` above."""
 
 MOST_FULL = 1000
+NONE_OF_THESE = "none of these"
 
 
 class ClassifierOptions(TypedDict, total=False):
@@ -37,13 +39,14 @@ class ClassifierOptions(TypedDict, total=False):
     max_open_mass: float
     beam: int
     tokenization: Tokenization
-    ending: Ending
+    ending: Ending | None
     length: LengthRule
     calibrate: Calibration | Sequence[str] | None
     shortlist: Retriever | Literal["bm25"] | None
     shortlist_size: int
     min_probability: float
     min_valid_mass: float
+    max_pass_tokens: int
 
 
 def check_one_of(name: str, value: object, kind: object) -> None:
@@ -103,3 +106,33 @@ def check_drill(used: Mapping[str, object], length: LengthRule) -> None:
         named.append("length")
     if named:
         raise OptionError(f"strategy='drill' asks its own questions and does not take {named}")
+
+
+def chosen_strategy(strategy: Strategy, n_labels: int, tokenization: Tokenization) -> Strategy:
+    """The strategy that `auto` stands for."""
+    if strategy != "auto":
+        return strategy
+    return "search" if n_labels > MOST_FULL or tokenization == "any" else "full"
+
+
+def ending_of(ending: Ending | None, tokenization: Tokenization) -> Ending:
+    """The rule that None stands for; sums over ways to write a label all need its end."""
+    if ending == "open" and tokenization == "any":
+        raise OptionError("ending='open' needs tokenization='canonical'; pass ending='end'")
+    return ending or ("end" if tokenization == "any" else "open")
+
+
+def way_out_of(
+    none_of_these: str | bool | None, taxonomy: Taxonomy, *, has_shortlist: bool
+) -> str | None:
+    """The label that stands for no label; a shortlist has one unless it is switched off."""
+    if none_of_these is None:
+        none_of_these = has_shortlist
+    if none_of_these is False:
+        return None
+    text = NONE_OF_THESE if none_of_these is True else none_of_these
+    if not isinstance(text, str) or not text.strip() or text in {*taxonomy.labels, *taxonomy.texts}:  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise OptionError(
+            f"none_of_these={none_of_these!r} must be True, False or a text that is no label"
+        )
+    return text

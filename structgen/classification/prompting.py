@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias, TypeVar
 
-from structgen.errors import InvalidTextError, OptionError
+from structgen.batch import OnError
+from structgen.errors import InvalidTextError, OptionError, UsageError
 from structgen.prompts import Prompt
+
+T = TypeVar("T")
+
+Place: TypeAlias = tuple[int | None, object]
+"""A text with its index among others, None where there are none."""
 
 INSTRUCTIONS = "Decide which category the text belongs to."
 LISTED = "The categories are:\n{labels}"
@@ -90,18 +97,39 @@ def check_texts(texts: Iterable[object]) -> list[str]:
     Raises:
         InvalidTextError: one is no text, or holds a lone surrogate.
     """
+    refuse_text(texts)
+    return [check_text(text, index) for index, text in enumerate(texts)]
+
+
+def refuse_text(texts: object) -> None:
+    """Refuse one text where many are taken."""
     if isinstance(texts, str | bytes):
         raise OptionError("classify_many takes a list of texts; use classify for one")
-    found: list[str] = []
-    for index, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise InvalidTextError(f"text {index} is {type(text).__name__}, not str: {text!r:.80}")
-        try:
-            text.encode()
-        except UnicodeEncodeError as error:
-            raise InvalidTextError(f"text {index} is not valid Unicode text: {error}") from error
-        found.append(text)
-    return found
+
+
+def check_text(text: object, index: int | None = None) -> str:
+    """One text, which is a string; `index` is its place among others."""
+    name = "the text" if index is None else f"text {index}"
+    if not isinstance(text, str):
+        raise InvalidTextError(f"{name} is {type(text).__name__}, not str: {text!r:.80}")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidTextError(f"{name} is not valid Unicode text: {error}") from error
+    return text
+
+
+def made_of(make: Callable[[str], T], place: Place, on_error: OnError) -> T | UsageError:
+    """What is made of a text, or what is wrong with the text where errors are returned."""
+    index, text = place
+    try:
+        return make(check_text(text, index))
+    except UsageError as error:
+        if on_error == "return":
+            return error
+        if index is not None:
+            error.add_note(f"structgen: this was text {index}")
+        raise
 
 
 def check_examples(

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from structgen.classification.label_trie import LabelTrie
 from structgen.classification.walk import Ending, log_softmax, stop_log_probs
-from structgen.runtime.trees import ROOT, TokenTree
+from structgen.runtime.trees import MAX_PASS_TOKENS, ROOT, TokenTree
 
 PASS_NODES = 48
 """Beginnings that are read in one pass; a pass costs little more than for one of them."""
@@ -72,6 +72,7 @@ def best_labels(
     k: int,
     max_passes: int = MAX_PASSES,
     max_open_mass: float = 1.0,
+    max_nodes: int = MAX_PASS_TOKENS,
 ) -> Found:
     """The k most probable labels behind one prompt, proven unless `max_passes` ends the search.
 
@@ -79,8 +80,9 @@ def best_labels(
         tree: behind the prompt, fresh.
         first: logits [1, W] that follow the prompt.
         max_open_mass: the search goes on until no more probability than this was not looked behind.
+        max_nodes: beginnings that one pass may read.
     """
-    search = _Search(tree, trie, end_ids, ending)
+    search = _Search(tree, trie, end_ids, ending, max_nodes)
     search.open(ROOT, 0.0, log_softmax(first[:, None])[0, 0])
     return go_on(search, k, max_passes, max_open_mass)
 
@@ -117,13 +119,19 @@ def go_on(search: BestFirst, k: int, max_passes: int, max_open_mass: float) -> F
 
 class _Search:
     def __init__(
-        self, tree: TokenTree, trie: LabelTrie, end_ids: tuple[int, ...], ending: Ending
+        self,
+        tree: TokenTree,
+        trie: LabelTrie,
+        end_ids: tuple[int, ...],
+        ending: Ending,
+        max_nodes: int,
     ) -> None:
         self.found = Found()
         self.frontier: list[tuple[float, int]] = []
         """A heap of (-log-probability, node): beginnings that have to be read."""
         self._tree, self._trie, self._end_ids = tree, trie, end_ids
         self._ending: Ending = ending
+        self._max_nodes = max_nodes
         self._labels = {node: label for label, node in enumerate(trie.label_nodes.tolist())}
         self._numbers = {ROOT: ROOT}
         """Of the nodes that were read, in the token tree."""
@@ -151,15 +159,15 @@ class _Search:
         """Read the most probable beginnings, each with what is certain to be read after it."""
         nodes: list[int] = []
         reached: dict[int, float] = {}
-        while self.frontier and len(nodes) < PASS_NODES:
+        while self.frontier and len(nodes) < min(PASS_NODES, self._max_nodes):
             cost, node = heapq.heappop(self.frontier)
             reached[node] = -cost
-            nodes.extend(self._only_way(node))
+            nodes.extend(self._only_way(node)[: self._max_nodes - len(nodes)])
         for number, node in enumerate(nodes, self._tree.n_nodes):
             self._numbers[node] = number
         parents = [self._numbers[int(self._trie.parents[node])] for node in nodes]
         logits = self._tree.read(self._trie.token_ids[nodes].tolist(), parents)
-        self.found.forward_passes += 1
+        self.found.forward_passes = self._tree.forward_passes
         log_probs = log_softmax(logits)
         stops = stop_log_probs(log_probs, nodes, self._trie, self._end_ids, self._ending)[0]
         for place, node in enumerate(nodes):
@@ -169,7 +177,7 @@ class _Search:
                 reached[node] = reached[before] + float(log_probs[0, place - 1, at])
             if node in self._labels:
                 self.found.log_probs[self._labels[node]] = reached[node] + float(stops[place])
-            if self._only_child(node) is None:
+            if self._only_child(node) not in nodes[place + 1 : place + 2]:
                 self.open(node, reached[node], log_probs[0, place])
 
     def _only_way(self, node: int) -> list[int]:

@@ -43,6 +43,7 @@ def sum_segmentations(
     k: int,
     max_passes: int,
     max_open_mass: float,
+    max_nodes: int = PASS_NODES,
 ) -> Found:
     """Log-probabilities of labels behind one prompt; each is a lower bound by up to `open_mass`.
 
@@ -53,19 +54,27 @@ def sum_segmentations(
         labels: the index of each text.
         k: the search ends when the first k labels can change places no more, and
         max_open_mass: no more probability than this was not looked at.
+        max_nodes: beginnings that one pass may read.
     """
-    search = _Sum(tree, vocabulary, labels, len(vocabulary.decode(session.held_back)))
+    n_held = len(vocabulary.decode(session.held_back))
+    search = _Sum(tree, vocabulary, labels, n_held, min(PASS_NODES, max_nodes))
     search.open(session, 0.0, ROOT, log_softmax(first[:, None])[0, 0])
     return go_on(search, k, max_passes, max_open_mass)
 
 
 class _Sum:
     def __init__(
-        self, tree: TokenTree, vocabulary: Vocabulary, labels: dict[str, int], n_held: int
+        self,
+        tree: TokenTree,
+        vocabulary: Vocabulary,
+        labels: dict[str, int],
+        n_held: int,
+        n_nodes: int,
     ) -> None:
         self.found = Found(summed=True)
         self.frontier: list[_Way] = []
         self._tree, self._vocabulary, self._labels, self._n_held = tree, vocabulary, labels, n_held
+        self._n_nodes = n_nodes
         self._n_ways = 0
 
     def open(self, session: Session, reached: float, node: int, log_probs: Tensor) -> None:
@@ -95,10 +104,11 @@ class _Sum:
 
     def read_best(self) -> None:
         """Read the most probable ways in one pass."""
-        ways = [heapq.heappop(self.frontier) for _ in range(min(PASS_NODES, len(self.frontier)))]
+        n_ways = min(self._n_nodes, len(self.frontier))
+        ways = [heapq.heappop(self.frontier) for _ in range(n_ways)]
         first = self._tree.n_nodes
         logits = self._tree.read([way.token_id for way in ways], [way.parent for way in ways])
-        self.found.forward_passes += 1
+        self.found.forward_passes = self._tree.forward_passes
         log_probs = log_softmax(logits)[0]  # [K, W]
         for place, way in enumerate(ways):
             session = way.session.fork()

@@ -1,8 +1,10 @@
 """Exact log-probabilities of labels: every distinct beginning is read once.
 
-The probability of a label is the model's own, unmasked: of its tokens one after another, and of the
-answer's end behind them. Letters of shapes: B prompts, L labels, M nodes of the trie, K nodes of a
-pass, W columns of the logits.
+Where there are more of them than one pass may hold, the trie is read in parts that are forgotten
+one after another; only the way to where a part begins is read anew. The probability of a label is
+the model's own, unmasked: of its tokens one after another, and of the answer's end behind them.
+Letters of shapes: B prompts, L labels, M nodes of the trie, K nodes of a pass, W columns of the
+logits.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from torch import Tensor
 
 from structgen.classification.label_trie import LabelTrie
 from structgen.errors import ModelError
-from structgen.runtime.trees import ROOT, TokenTree
+from structgen.runtime.trees import MAX_PASS_TOKENS, ROOT, TreeSource
 
 Ending: TypeAlias = Literal["end", "open"]
 """What has to follow a label. `end`: an end token. `open`: anything but a token with which a longer
@@ -38,12 +40,12 @@ class Walked:
 
 
 def walk(
-    tree: TokenTree, first: Tensor, trie: LabelTrie, end_ids: tuple[int, ...], ending: Ending
+    trees: TreeSource, first: Tensor, trie: LabelTrie, end_ids: tuple[int, ...], ending: Ending
 ) -> Walked:
     """The log-probability of every label behind each prompt.
 
     Args:
-        tree: behind the prompts, fresh.
+        trees: behind the prompts.
         first: logits [B, W] that follow the prompts.
         end_ids: tokens that end the answer.
     """
@@ -54,18 +56,24 @@ def walk(
     is_label = np.zeros(len(trie), np.bool_)
     is_label[trie.label_nodes] = True
     wanted = trie.is_inner | (is_label if ending == "end" else False)
-    n_passes, numbers = 0, np.full(len(trie), ROOT)
-    for nodes in _passes(np.flatnonzero(wanted), n_rows * width * 4):
-        numbers[nodes] = tree.n_nodes + np.arange(len(nodes))
-        parents = trie.parents[nodes]
-        behind = np.where(parents == ROOT, ROOT, numbers[parents])
-        logits = tree.read(trie.token_ids[nodes].tolist(), behind.tolist())
-        n_passes += 1
-        log_probs = log_softmax(logits)  # [B, K, W]
-        _spread(log_probs, nodes.tolist(), trie, reached)
-        stopped[:, nodes] = stop_log_probs(log_probs, nodes.tolist(), trie, end_ids, ending)
+    most = max(pass_nodes(width, trees.max_pass_tokens) // n_rows, 1)
+    parts = list(_parts(trie, wanted, most))
+    n_passes = 0
+    for number, nodes in enumerate(parts, 1):
+        tree = trees.open(last=number == len(parts))
+        numbers = {ROOT: ROOT} | {node: place for place, node in enumerate(nodes)}
+        behind = [numbers[parent] for parent in trie.parents[nodes].tolist()]
+        log_probs = log_softmax(tree.read(trie.token_ids[nodes].tolist(), behind))  # [B, K, W]
+        n_passes += tree.forward_passes
+        _spread(log_probs, nodes, trie, reached)
+        stopped[:, nodes] = stop_log_probs(log_probs, nodes, trie, end_ids, ending)
     _accumulate(reached, trie)
     return Walked((reached + stopped)[:, trie.label_nodes], n_passes)
+
+
+def pass_nodes(width: int, max_pass_tokens: int = MAX_PASS_TOKENS) -> int:
+    """Nodes, over all rows, whose logits of `width` columns one pass may give."""
+    return max(min(max_pass_tokens, LOGITS_BYTES // (width * 4)), 1)
 
 
 def log_softmax(logits: Tensor) -> Tensor:
@@ -97,11 +105,27 @@ def stop_log_probs(
     return stops
 
 
-def _passes(nodes: NDArray[np.intp], bytes_each: int) -> Iterator[NDArray[np.intp]]:
-    """The nodes in as few parts as memory allows; ancestors come first anyway."""
-    most = max(LOGITS_BYTES // bytes_each, 1)
-    for start in range(0, len(nodes), most):
-        yield nodes[start : start + most]
+def _parts(trie: LabelTrie, wanted: NDArray[np.bool_], most: int) -> Iterator[list[int]]:
+    """The wanted nodes in parts of `most`, each with all that stands above its nodes.
+
+    A part is larger only where the way to its first node alone is.
+    """
+    if int(wanted.sum()) <= most:
+        if wanted.any():
+            yield np.flatnonzero(wanted).tolist()
+        return
+    part: list[int] = []
+    way: list[int] = []
+    for node in trie.depth_first():
+        if not wanted[node]:
+            continue
+        del way[trie.depths[node] :]
+        if len(part) >= most:
+            yield part
+            part = list(way)
+        part.append(node)
+        way.append(node)
+    yield part
 
 
 def _spread(

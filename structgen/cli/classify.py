@@ -15,7 +15,7 @@ def add(parsers: Parsers) -> None:
         "classify",
         help="classify the texts of a file",
         description="Gives each text of a file a label of a taxonomy, with its probability. A run "
-        "that was stopped goes on where it was.",
+        "that was stopped goes on where it was, if nothing else was changed.",
     )
     option = parser.add_argument
     option("--labels", required=True, metavar="FILE", help="labels, one a line, or .csv or .tsv")
@@ -40,6 +40,7 @@ def add(parsers: Parsers) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
+    """Classify the rows; the exit status is 1 if any of them could not be asked about."""
     from structgen.classification.classifier import Classifier
     from structgen.classification.files import Columns, classify_file, report_of
     from structgen.classification.options import ClassifierOptions
@@ -74,4 +75,4 @@ def _run(options: argparse.Namespace) -> int:
         progress=False if options.quiet else None,
     )
     print(report_of(report))
-    return 0
+    return int(report.failed > 0)

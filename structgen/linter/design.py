@@ -44,10 +44,14 @@ class Design:
 
     @cached_property
     def silences(self) -> Silences:
-        is_json = isinstance(self.source, dict)
-        if is_json:
-            return Silences(self.source)
-        return Silences([adapter.core_schema for adapter in adapters(self.loaded.reader)])
+        return Silences(self.source if isinstance(self.source, dict) else self.core_schemas)
+
+    @property
+    def core_schemas(self) -> list[object]:
+        """What Pydantic makes of the types; a JSON Schema has none."""
+        if isinstance(self.source, dict):
+            return []
+        return [adapter.core_schema for adapter in adapters(self.loaded.reader)]
 
     @property
     def objects(self) -> Iterator[tuple[Site, Object]]:

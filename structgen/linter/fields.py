@@ -9,6 +9,7 @@ from structgen.linter.design import Design, Problem
 from structgen.linter.words import listed, words
 from structgen.schema.nodes import Array, Labels, Object, Property, String
 from structgen.schema.sites import Site
+from structgen.schema.written import Composed
 
 REASONING = frozenset(
     {
@@ -165,10 +166,21 @@ def descriptions(design: Design) -> Iterator[Problem]:
 def _lacks_description(design: Design, owner: Object, prop: Property) -> bool:
     if prop.description or {"SG103", "descriptions"} & design.silences.of(owner, prop):
         return False
+    if _is_call(design, owner):
+        return False  # nobody has declared it, and the tool's own description stands beside it
     constant = all(
         isinstance(node, Labels) and len(node.texts) == 1 for node in design.options(prop.node)
     )
     return not constant
+
+
+def _is_call(design: Design, node: Object) -> bool:
+    """Whether an object is what calls a tool: the tool's name, and its arguments."""
+    if not isinstance(design.source, Composed):
+        return False
+    name, *others = node.properties
+    is_name = name.name == "name" and isinstance(name.node, Labels) and _size(name.node) == 1
+    return is_name and [prop.name for prop in others] == ["arguments"]
 
 
 def enum_over_free_text(design: Design) -> Iterator[Problem]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from structgen.linter import choices, fields, shapes
+from structgen.linter import choices, fields, lists, shapes
 from structgen.linter.design import Design, Problem
 
 
@@ -27,6 +27,7 @@ RULES = (
     Rule("SG106", "flat-over-deep", shapes.flat_over_deep),
     Rule("SG107", "closed-objects", shapes.closed_objects),
     Rule("SG108", "capped-strings", shapes.capped_strings),
+    Rule("SG109", "repeated-labels", lists.repeated_labels),
     Rule("SG201", "split-labels", choices.split_labels),
     Rule("SG202", "look-alike-labels", choices.look_alike_labels),
     Rule("SG203", "budget", choices.budget),

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 
 from structgen.regex.charsets import ALL, CharSet, bits_of, letters_of
 from structgen.regex.charsets import complement as other_chars
-from structgen.regex.dfa import ANYTHING, EMPTY, Arc, Dfa, is_empty
+from structgen.regex.dfa import ANYTHING, Arc, Dfa, IntArray, is_empty
 from structgen.regex.limits import STATES, Meter
-from structgen.regex.minimise import coarse, is_large, minimal, trimmed
-from structgen.regex.refine import letter_table, product
+from structgen.regex.minimise import MANY_STATES, from_table, is_large, minimal, trimmed
+from structgen.regex.refine import product
 
 
 def complement(dfa: Dfa) -> Dfa:
@@ -36,15 +36,20 @@ def intersect(a: Dfa, b: Dfa, limit: int = STATES) -> Dfa:
         PatternTooLarge: That takes more than `limit` states.
     """
     meter = Meter(limit)
-    letters, rows_a, rows_b = _common(a, b)
-    if is_large(max(len(a), len(b)), len(letters)) and is_large(len(a) * len(b), 1):
+    letters, masks_a, masks_b = _common(a, b)
+    if is_large(len(a) * len(b), 1) and is_large(max(len(a), len(b), MANY_STATES), len(letters)):
         found = product(
-            (letter_table(rows_a, len(letters)), a.accepting),
-            (letter_table(rows_b, len(letters)), b.accepting),
-            meter,
+            (_spread(a, masks_a), a.accepting), (_spread(b, masks_b), b.accepting), meter
         )
-        return EMPTY if found is None else coarse(letters, *found)
+        return from_table(letters, found)
+    rows_a, rows_b = translated(a, masks_a), translated(b, masks_b)
     return _intersect(letters, (rows_a, a.accepting), (rows_b, b.accepting), meter)
+
+
+def _spread(dfa: Dfa, masks: list[int]) -> IntArray:
+    """The table of an automaton over other letters; `masks` as in `translated`."""
+    owner = {letter: own for own, mask in enumerate(masks) for letter in bits_of(mask)}
+    return dfa.table[[owner[letter] for letter in range(len(owner))]]
 
 
 def _intersect(
@@ -83,13 +88,14 @@ def union(a: Dfa, b: Dfa, limit: int = STATES) -> Dfa:
     return complement(intersect(complement(a), complement(b), limit))
 
 
-def _common(a: Dfa, b: Dfa) -> tuple[tuple[CharSet, ...], list[list[Arc]], list[list[Arc]]]:
-    """The moves of both automata over letters of both."""
+def _common(a: Dfa, b: Dfa) -> tuple[tuple[CharSet, ...], list[int], list[int]]:
+    """Letters that suit both automata, and which of them make up each letter of either."""
     if a.letters == b.letters:
-        return a.letters, [list(row) for row in a.arcs], [list(row) for row in b.arcs]
+        masks = [1 << letter for letter in range(len(a.letters))]
+        return a.letters, masks, masks
     letters, masks = letters_of([*a.letters, *b.letters])
     split = len(a.letters)
-    return letters, translated(a, masks[:split]), translated(b, masks[split:])
+    return letters, masks[:split], masks[split:]
 
 
 def translated(dfa: Dfa, masks: list[int]) -> list[list[Arc]]:

@@ -78,7 +78,7 @@ class _Copies:
                 list(zip(members, edges, strict=True)) for edges in zip(*rows, strict=True)
             )
         ]
-        index, number = _different(columns)
+        index, number = different(columns)
         states = self._next + np.arange(len(index))
         self._next += len(index)
         self._meter.states(self._next)
@@ -94,7 +94,7 @@ class _Copies:
         return self._targets[group][~to] if to < 0 else self._copies[group, to]
 
 
-def _different(columns: list[Longs]) -> tuple[Longs, Longs]:
+def different(columns: list[Longs]) -> tuple[Longs, Longs]:
     """The rows that differ: where each is first, and the number of each row among them."""
     index, number = _ranked(columns[0])
     for column in columns[1:]:

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
 
 from structgen.regex.charsets import ALL, CharSet, bits_of
 
 Arc: TypeAlias = tuple[int, int]
 """(bit mask of letters, target)"""
+
+IntArray: TypeAlias = npt.NDArray[np.int32]
 
 Interval: TypeAlias = tuple[int, int, int]
 """(first code point, last code point, target)"""
@@ -46,6 +52,11 @@ class Dfa:
                 row.extend((first, last, to) for first, last in known[mask])
             rows.append(tuple(sorted(row)))
         return tuple(rows)
+
+    @cached_property
+    def table(self) -> IntArray:
+        """int32[letters, states], never written: where each letter leads, -1 for nowhere."""
+        return letter_table(self.arcs, len(self.letters))
 
     @cached_property
     def left(self) -> tuple[int, ...]:
@@ -95,6 +106,23 @@ ANYTHING = Dfa((ALL,), (((1, 0),),), frozenset({0}))
 """Accepts every text."""
 
 
+def letter_table(arcs: Sequence[Sequence[Arc]], n_letters: int) -> IntArray:
+    """int32[letters, states]: where each letter leads, -1 for nowhere."""
+    table = np.full((n_letters, len(arcs)), -1, np.int32)
+    numbers: dict[int, int] = {}
+    names = [numbers.setdefault(mask, len(numbers)) for row in arcs for mask, _ in row]
+    if not names:
+        return table
+    states = np.repeat(np.arange(len(arcs)), [len(row) for row in arcs])
+    targets = np.array([to for row in arcs for _, to in row], np.int32)
+    members = np.zeros((len(numbers), n_letters), np.bool_)
+    for mask, number in numbers.items():
+        members[number, list(bits_of(mask))] = True
+    arc, letter = np.nonzero(members[names])
+    table[letter, states[arc]] = targets[arc]
+    return table
+
+
 def mask_set(letters: tuple[CharSet, ...], mask: int) -> CharSet:
     """The characters of all letters in a mask."""
     merged: list[tuple[int, int]] = []
@@ -108,7 +136,8 @@ def mask_set(letters: tuple[CharSet, ...], mask: int) -> CharSet:
 
 def dfa_size(dfa: Dfa) -> int:
     """About how much memory the automaton takes, in units of about 50 bytes."""
-    return len(dfa) + sum(map(len, dfa.arcs))
+    table = len(dfa) * len(dfa.letters) // 12  # it is made for large automata at least
+    return len(dfa) + sum(map(len, dfa.arcs)) + table
 
 
 def is_empty(dfa: Dfa) -> bool:

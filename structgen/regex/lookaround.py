@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from typing import TypeAlias
 
 from structgen.regex.charsets import letters_of
-from structgen.regex.dfa import Arc, Dfa
+from structgen.regex.dfa import Dfa
+from structgen.regex.explore import Explorer
 from structgen.regex.kinds import OTHER, Kind, Kinds, holds
 from structgen.regex.limits import Meter
 from structgen.regex.looks import Compile, Looks, conditions_in
@@ -25,8 +26,8 @@ from structgen.regex.threads import Threads
 Sides: TypeAlias = tuple[Kind, Kind]
 """The kinds of what comes before and after the whole text."""
 
-Place: TypeAlias = tuple[frozenset[int], Kind, tuple[int, ...]]
-"""(numbers of threads, kind of the last character, states of the look-behind automata)"""
+Place: TypeAlias = tuple[frozenset[int], tuple[Kind, tuple[int, ...]]]
+"""(numbers of threads, (kind of the last character, states of the look-behind automata))"""
 
 
 def determinise_with_conditions(
@@ -43,6 +44,7 @@ class _Places:
         self, nfa: Nfa, dialect: Dialect, meter: Meter, compiled: Compile, sides: Sides
     ) -> None:
         self._meter = meter
+        self._nfa = nfa
         self._rests = nfa.rests  # a thread without duties has the number of its state
         self._sides = sides
         conditions = nfa.conditions()
@@ -65,34 +67,24 @@ class _Places:
         """Follow every letter from every place."""
         trackers = (0,) * len(self._behind.tables)
         start = self._place(self._threads.enter(0, 0), self._sides[0], trackers)
-        numbers: dict[Place, int] = {start: 0}
-        places = [start]
-        rows: list[list[Arc]] = []
-        accepting: list[int] = []
-        for number, place in enumerate(places):  # grows while it is read
-            if any(map(self._threads.accepts, self._spread(place, self._sides[1]))):
-                accepting.append(number)
-            masks: dict[int, int] = {}
-            for mask, target in self._followers(place):
-                to = numbers.setdefault(target, len(places))
-                if to == len(places):
-                    places.append(target)
-                    self._meter.states(len(places))
-                masks[to] = masks.get(to, 0) | mask
-            rows.append([(mask, to) for to, mask in masks.items()])
-        return minimal(self._letters, rows, accepting)
+        explorer = Explorer(self._nfa, self._followers, self._accepts, self._meter)
+        return minimal(self._letters, *explorer.explored(start))
+
+    def _accepts(self, place: Place) -> bool:
+        """Whether the text may end here."""
+        return any(map(self._threads.accepts, self._spread(place, self._sides[1])))
 
     def _place(self, threads: frozenset[int], kind: Kind, trackers: tuple[int, ...]) -> Place:
         """A place in its simplest form."""
         if threads & self._rests:
             # Whatever follows is accepted: all such places are one.
-            return self._threads.enter(min(self._rests), 0), OTHER, (-1,) * len(trackers)
+            return self._threads.enter(min(self._rests), 0), (OTHER, (-1,) * len(trackers))
         threads, conditional = self._threads.simplest(threads)
-        return threads, kind if conditional else OTHER, trackers
+        return threads, (kind if conditional else OTHER, trackers)
 
     def _followers(self, place: Place) -> list[tuple[int, Place]]:
         """(mask of letters, place after them) wherever a thread goes on."""
-        threads = place[0]
+        threads, (_, trackers) = place
         if not self._threads.simplest(threads)[1]:
             # What comes next decides nothing, so all kinds are looked at together.
             cells = self._cells(threads, -1)
@@ -102,7 +94,10 @@ class _Places:
                 for kind, letters in self._kinds.items()
                 for cell in self._cells(self._spread(place, kind), letters)
             ]
-        return list(self._places_after(cells, self._tracker_arcs(place[2])))
+        masks: dict[Place, int] = {}
+        for mask, after in self._places_after(cells, self._tracker_arcs(trackers)):
+            masks[after] = masks.get(after, 0) | mask
+        return [(mask, after) for after, mask in masks.items()]
 
     def _cells(self, threads: frozenset[int], letters: int) -> list[tuple[int, frozenset[int]]]:
         """Where threads lead over each of `letters`: (mask of letters, threads after them)."""
@@ -148,7 +143,7 @@ class _Places:
 
     def _spread(self, place: Place, after: Kind) -> frozenset[int]:
         """The threads of a place before a character of kind `after`, conditions resolved."""
-        threads, before, trackers = place
+        threads, (before, trackers) = place
         stack = self._threads.unresolved(threads)
         if not stack:
             return threads

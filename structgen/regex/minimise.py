@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+import numpy as np
+
 from structgen.regex.charsets import CharSet, bits_of, charset
 from structgen.regex.dfa import EMPTY, Arc, Dfa
-from structgen.regex.refine import smallest
+from structgen.regex.refine import Table, arcs_of, smallest
 
-MANY_STATES = 64
+MANY_STATES = 16
 """From so many states on they are told apart on arrays."""
 MOST_CELLS = 2**22
 """States times letters of these arrays, which bounds their memory."""
@@ -18,7 +20,7 @@ def minimal(letters: tuple[CharSet, ...], arcs: list[list[Arc]], accepting: Iter
     """The smallest automaton, from one whose states may be useless or alike; state 0 starts."""
     if is_large(len(arcs), len(letters)):
         found = smallest(arcs, len(letters), accepting)
-        return EMPTY if found is None else coarse(letters, *found)
+        return from_table(letters, found)
     return _minimal(letters, arcs, accepting)
 
 
@@ -184,3 +186,22 @@ def coarse(letters: tuple[CharSet, ...], rows: list[list[Arc]], accepting: froze
             for group in groups
         )
     return Dfa(letters, tuple(tuple(row) for row in rows), accepting)
+
+
+def from_table(letters: tuple[CharSet, ...], found: Table | None) -> Dfa:
+    """The same on arrays, from the smallest automaton; None is the empty one."""
+    if found is None:
+        return EMPTY
+    table, accepting = np.ascontiguousarray(found[0]), found[1]
+    groups: dict[bytes, list[int]] = {}
+    for letter, targets in enumerate(table):
+        groups.setdefault(targets.tobytes(), []).append(letter)
+    if len(groups) < len(letters):
+        table = table[[first for first, *_ in groups.values()]]
+        letters = tuple(
+            charset(part for letter in group for part in letters[letter])
+            for group in groups.values()
+        )
+    dfa = Dfa(letters, tuple(map(tuple, arcs_of(table))), accepting)
+    dfa.__dict__["table"] = table  # where the property keeps it
+    return dfa

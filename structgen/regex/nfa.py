@@ -6,9 +6,23 @@ from typing import TypeAlias
 
 from structgen.regex.charsets import ALL, CharSet
 from structgen.regex.limits import Meter
-from structgen.regex.syntax import At, Chain, Chars, Choice, Look, Node, Repeat, Rest, nfa_size
+from structgen.regex.syntax import (
+    At,
+    Chain,
+    Chars,
+    Choice,
+    Look,
+    Node,
+    Repeat,
+    Rest,
+    always_reads,
+    nfa_size,
+)
 
 Condition: TypeAlias = At | Look
+
+Span: TypeAlias = tuple[int, int, int]
+"""(first state, states a round, rounds) of the optional rounds of a counted repeat."""
 
 
 class Nfa:
@@ -25,9 +39,15 @@ class Nfa:
         """(condition, target) by state."""
         self.rests: set[int] = set()
         """States from which any text is accepted."""
-        self.spans: list[tuple[int, int, int]] = []
-        """(first state, states a round, rounds) of the optional rounds of each counted repeat."""
+        self.spans: list[Span] = []
+        """The counted repeats."""
+        self.alike: list[Span] = []
+        """Those that `shifts` can use, in ascending order."""
+        self.loops: set[int] = set()
+        """States that read the characters of a set over and over."""
         self.final = -1
+        self.depth = 0
+        """How many repeats enclose what is being added."""
         self._index: dict[CharSet, int] = {}
 
     def state(self) -> int:
@@ -73,10 +93,8 @@ def _add(nfa: Nfa, node: Node, at: int) -> int:
                 at = _add(nfa, part, at)
             return at
         case Choice(options):
-            end = nfa.state()
-            for option in options:
-                nfa.empty[_add(nfa, option, at)].append(end)
-            return end
+            ends = [_add(nfa, option, at) for option in options]
+            return _joined(nfa, ends)
         case Repeat(body, least, most):
             return _add_repeat(nfa, body, least, most, at)
         case Rest():
@@ -91,54 +109,88 @@ def _add(nfa: Nfa, node: Node, at: int) -> int:
             return end
 
 
+def _joined(nfa: Nfa, ends: list[int]) -> int:
+    """A state behind all of `ends`; made last, so that its number is above all that lead to it."""
+    end = nfa.state()
+    for state in ends:
+        nfa.empty[state].append(end)
+    return end
+
+
 def _add_repeat(nfa: Nfa, body: Node, least: int, most: int | None, at: int) -> int:
     """Unroll a repeat; the optional rounds are nested, so each has one way out only."""
-    for _ in range(least):
-        at = _add(nfa, body, at)
+    is_repeated = most != 1
+    nfa.depth += is_repeated
+    at = _add_rounds(nfa, body, least, at)[-1]
     if most is None:
         loop = nfa.state()
         nfa.empty[at].append(loop)
         nfa.empty[_add(nfa, body, loop)].append(loop)
+        if isinstance(body, Chars):
+            nfa.loops.add(loop)
+        nfa.depth -= is_repeated
         return loop
-    end = nfa.state()
     first = len(nfa.moves)
-    for _ in range(most - least):
-        nfa.empty[at].append(end)
-        at = _add(nfa, body, at)
-    nfa.empty[at].append(end)
-    if most - least > 1:
-        nfa.spans.append((first, (len(nfa.moves) - first) // (most - least), most - least))
-    return end
+    ends = _add_rounds(nfa, body, most - least, at)
+    nfa.depth -= is_repeated
+    rounds = most - least
+    size = (len(nfa.moves) - first) // max(rounds, 1)
+    if rounds > 1 and size:
+        nfa.spans.append((first, size, rounds))
+        if not nfa.depth and always_reads(body):
+            nfa.alike.append((first, size, rounds))
+    return _joined(nfa, ends)
 
 
-class Rounds:
-    """Drops states from which only texts are accepted that another state of the set accepts too.
+def _add_rounds(nfa: Nfa, body: Node, count: int, at: int) -> list[int]:
+    """Add rounds one behind the other and return where each starts, and where the last one ends."""
+    if not count:
+        return [at]
+    fragment = _Fragment(nfa, at)
+    end = _add(nfa, body, at)
+    size = len(nfa.moves) - fragment.first
+    if size:
+        fragment.repeat(nfa, count - 1, end)
+    return [at, *(end + size * index for index in range(count))]
 
-    In the optional rounds of a counted repeat, a state allows whatever the same state of a later
-    round does, so only the earliest is kept: `a.{0,99}b` then has 100 states, not 2 ** 99.
-    """
 
-    def __init__(self, nfa: Nfa, meter: Meter) -> None:
-        self._keys: dict[int, list[int]] = {}
-        key = 0
-        for first, size, rounds in nfa.spans:
-            meter.spend(size * rounds)
-            for state in range(first, first + size * rounds):
-                self._keys.setdefault(state, []).append(key + (state - first) % size)
-            key += size
+class _Fragment:
+    """Copies what was added since it was made, which takes less time than to add it again."""
 
-    def earliest(self, states: frozenset[int]) -> frozenset[int]:
-        """The states without those that are the same as an earlier one but for the round."""
-        if not self._keys or len(states) < 2:
-            return states
-        first: dict[int, int] = {}
-        dropped: list[int] = []
-        for state in sorted(states):
-            for key in self._keys.get(state, ()):
-                if first.setdefault(key, state) != state:
-                    dropped.append(state)
-                    break
-        return states.difference(dropped) if dropped else states
+    def __init__(self, nfa: Nfa, at: int) -> None:
+        self.first = len(nfa.moves)
+        self._at = at
+        self._moves = len(nfa.moves[at])
+        self._empty = len(nfa.empty[at])
+        self._conditional = len(nfa.conditional.get(at, ()))
+        self._spans = len(nfa.spans)
+
+    def repeat(self, nfa: Nfa, count: int, end: int) -> None:
+        """Add it `count` times more, first from `end` on and then from where each copy ends."""
+        first, stop = self.first, len(nfa.moves)
+        size = stop - first
+        moves = [nfa.moves[self._at][self._moves :], *map(list, nfa.moves[first:])]
+        empty = [nfa.empty[self._at][self._empty :], *map(list, nfa.empty[first:])]
+        inside = {n: list(nfa.conditional[n]) for n in range(first, stop) if n in nfa.conditional}
+        from_start = nfa.conditional.get(self._at, [])[self._conditional :]
+        spans = nfa.spans[self._spans :]
+        loops = [state for state in nfa.loops if first <= state < stop]
+        rests = [state for state in nfa.rests if first <= state < stop]
+        for by in range(size, size * (count + 1), size):
+            start = end + by - size
+            new_moves, *more_moves = [[(chars, to + by) for chars, to in row] for row in moves]
+            new_empty, *more_empty = [[to + by for to in row] for row in empty]
+            nfa.moves[start].extend(new_moves)
+            nfa.empty[start].extend(new_empty)
+            nfa.moves.extend(more_moves)
+            nfa.empty.extend(more_empty)
+            for state, pairs in (*inside.items(), (start - by, from_start)):
+                if pairs:
+                    new = [(condition, to + by) for condition, to in pairs]
+                    nfa.conditional.setdefault(state + by, []).extend(new)
+            nfa.spans.extend((state + by, period, rounds) for state, period, rounds in spans)
+            nfa.loops.update(state + by for state in loops)
+            nfa.rests.update(state + by for state in rests)
 
 
 class Closures:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
+from typing import TypeAlias
 
 import numba
 import numpy as np
 import numpy.typing as npt
 
-from structgen.regex.charsets import bits_of
-from structgen.regex.dfa import Arc
+from structgen.regex.dfa import Arc, letter_table
 from structgen.regex.limits import Meter
 
 # The kernels have signatures, so they are compiled when this file is imported for the first time,
@@ -24,10 +24,14 @@ MOST_BITS = 62
 """Letters up to which the mask of an arc is an int64."""
 
 
+Table: TypeAlias = tuple[IntArray, frozenset[int]]
+"""(int32[letters, states] of where each letter leads, -1 for nowhere; the accepting states)"""
+
+
 def smallest(
     arcs: Sequence[Sequence[Arc]], n_letters: int, accepting: Iterable[int]
-) -> tuple[list[list[Arc]], frozenset[int]] | None:
-    """The moves and the accepting states of the smallest automaton; None if it accepts nothing.
+) -> Table | None:
+    """The smallest automaton; None if it accepts nothing.
 
     States are numbered in the order in which they are reached by ascending letters.
     """
@@ -36,10 +40,8 @@ def smallest(
     return _smallest(letter_table(arcs, n_letters), ends)
 
 
-def product(
-    a: tuple[IntArray, frozenset[int]], b: tuple[IntArray, frozenset[int]], meter: Meter
-) -> tuple[list[list[Arc]], frozenset[int]] | None:
-    """The same of what two automata have in common, from (letter table, accepting states)."""
+def product(a: Table, b: Table, meter: Meter) -> Table | None:
+    """The same of what two automata have in common."""
     most = meter.limit + 1
     table, pairs = _product(a[0], b[0], most)
     meter.states(len(pairs))
@@ -49,15 +51,18 @@ def product(
     return _smallest(table, ends[0][pairs[:, 0]] & ends[1][pairs[:, 1]])
 
 
-def _smallest(
-    table: IntArray, accepting: BoolArray
-) -> tuple[list[list[Arc]], frozenset[int]] | None:
+def _smallest(table: IntArray, accepting: BoolArray) -> Table | None:
     if not _without_dead(table, accepting):
         return None
     blocks, members = _numbered(table, _refined(table, accepting))
-    targets = np.ascontiguousarray(blocks[table[:, members].T])
-    rows = _few_letters(targets) if len(table) <= MOST_BITS else _many_letters(targets)
-    return rows, frozenset(np.flatnonzero(accepting[members]).tolist())
+    ends = frozenset(np.flatnonzero(accepting[members]).tolist())
+    return blocks[table[:, members]], ends
+
+
+def arcs_of(table: IntArray) -> list[list[Arc]]:
+    """The moves of each state, from a table of letters."""
+    targets = np.ascontiguousarray(table.T)
+    return _few_letters(targets) if len(table) <= MOST_BITS else _many_letters(targets)
 
 
 def _many_letters(table: IntArray) -> list[list[Arc]]:
@@ -77,23 +82,6 @@ def _few_letters(table: IntArray) -> list[list[Arc]]:
     starts, masks, targets = _arcs(table)
     arcs = list(zip(masks.tolist(), targets.tolist(), strict=True))
     return [arcs[first:end] for first, end in pairwise(starts.tolist())]
-
-
-def letter_table(arcs: Sequence[Sequence[Arc]], n_letters: int) -> IntArray:
-    """int32[letters, states]: where each letter leads, -1 for nowhere."""
-    table = np.full((n_letters, len(arcs)), -1, np.int32)
-    numbers: dict[int, int] = {}
-    names = [numbers.setdefault(mask, len(numbers)) for row in arcs for mask, _ in row]
-    if not names:
-        return table
-    states = np.repeat(np.arange(len(arcs)), [len(row) for row in arcs])
-    targets = np.array([to for row in arcs for _, to in row], np.int32)
-    members = np.zeros((len(numbers), n_letters), np.bool_)
-    for mask, number in numbers.items():
-        members[number, list(bits_of(mask))] = True
-    arc, letter = np.nonzero(members[names])
-    table[letter, states[arc]] = targets[arc]
-    return table
 
 
 @numba.njit("(int32[:, ::1],)", cache=True, nogil=True)

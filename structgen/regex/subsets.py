@@ -2,70 +2,70 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from structgen.regex.charsets import letters_of
-from structgen.regex.dfa import Arc, Dfa
+from structgen.regex.dfa import Dfa
+from structgen.regex.explore import Explorer
 from structgen.regex.limits import Meter
 from structgen.regex.minimise import minimal
-from structgen.regex.nfa import Closures, Nfa, Rounds
+from structgen.regex.nfa import Closures, Nfa
+from structgen.regex.superfluous import Superfluous
+
+Place: TypeAlias = tuple[frozenset[int], None]
+"""(states, nothing else)"""
 
 
 def determinise(nfa: Nfa, meter: Meter) -> Dfa:
     """The smallest deterministic automaton of the same language."""
     letters, masks = letters_of(nfa.sets)
     subsets = _Subsets(nfa, masks, meter)
-    # The list grows while it is read.
-    arcs = [subsets.arcs_of(subset) for subset in subsets.found]
-    accepting = {state for state, subset in enumerate(subsets.found) if nfa.final in subset}
-    return minimal(letters, arcs, accepting)
+    explorer = Explorer(nfa, subsets.followers, subsets.accepts, meter)
+    return minimal(letters, *explorer.explored(subsets.start))
 
 
 class _Subsets:
-    """The sets of states that can be reached, numbered in the order in which they are found."""
+    """Where sets of states lead."""
 
     def __init__(self, nfa: Nfa, masks: list[int], meter: Meter) -> None:
         self._nfa = nfa
         self._masks = masks
         self._meter = meter
         self._closures = Closures(nfa, meter)
-        self._rounds = Rounds(nfa, meter)
+        self._superfluous = Superfluous(nfa, masks, self._closures, meter)
         self._moves: dict[int, list[tuple[int, frozenset[int]]]] = {}
         self._cells: dict[frozenset[int], list[tuple[int, tuple[int, ...]]]] = {}
-        self._numbers: dict[frozenset[int], int] = {}
-        self._known: dict[frozenset[int], int] = {}
-        self.found: list[frozenset[int]] = []
-        self._number(self._closures[0])
+        self._places: dict[frozenset[int], Place] = {}
+        self.start = self._place(self._closures[0])
 
-    def _number(self, subset: frozenset[int]) -> int:
-        number = self._known.get(subset)
-        if number is None:
-            number = self._known[subset] = self._find(subset)
-        return number
+    def accepts(self, place: Place) -> bool:
+        """Whether the text may end here."""
+        return self._nfa.final in place[0]
 
-    def _find(self, subset: frozenset[int]) -> int:
-        if subset & self._nfa.rests:
-            # Whatever follows is accepted: all such sets are one state.
-            subset = self._closures[min(self._nfa.rests)]
-        subset = self._rounds.earliest(subset)
-        number = self._numbers.setdefault(subset, len(self.found))
-        if number == len(self.found):
-            self.found.append(subset)
-            self._meter.states(len(self.found))
-        return number
+    def _place(self, subset: frozenset[int]) -> Place:
+        place = self._places.get(subset)
+        if place is None:
+            kept = subset
+            if kept & self._nfa.rests:
+                # Whatever follows is accepted: all such sets are one state.
+                kept = self._closures[min(self._nfa.rests)]
+            place = self._places[subset] = self._superfluous.without(kept), None
+        return place
 
-    def arcs_of(self, subset: frozenset[int]) -> list[Arc]:
-        """Where each letter leads from a set of states."""
+    def followers(self, place: Place) -> list[tuple[int, Place]]:
+        """Where each letter leads from a set of states: (mask of letters, set after them)."""
         targets: dict[int, set[int]] = {}
         steps = 1
-        for state in subset:
+        for state in place[0]:
             for chars, to in self._moves_of(state):
                 steps += 1 + (len(to) >> 3)
                 targets.setdefault(chars, set()).update(to)
         self._meter.spend(steps)
-        by_target: dict[int, int] = {}
+        masks: dict[Place, int] = {}
         for mask, members in self._split(frozenset(targets)):
-            number = self._number(frozenset().union(*[targets[chars] for chars in members]))
-            by_target[number] = by_target.get(number, 0) | mask
-        return [(mask, number) for number, mask in by_target.items()]
+            after = self._place(frozenset().union(*[targets[chars] for chars in members]))
+            masks[after] = masks.get(after, 0) | mask
+        return [(mask, after) for after, mask in masks.items()]
 
     def _moves_of(self, state: int) -> list[tuple[int, frozenset[int]]]:
         """The moves of one state: (index of the set, all states after it)."""

@@ -105,6 +105,32 @@ def nullable(node: Node) -> bool:
             return isinstance(node, Rest)
 
 
+def always_reads(node: Node) -> bool:
+    """Whether every way through the node reads a character and no place matters to it."""
+    match node:
+        case Chars():
+            return True
+        case Chain(parts):
+            return any(map(always_reads, parts)) and all(map(_is_plain, parts))
+        case Choice(options):
+            return all(map(always_reads, options))
+        case Repeat(body, least, _):
+            return least > 0 and always_reads(body)
+        case _:
+            return False
+
+
+def _is_plain(node: Node) -> bool:
+    """Whether the node has no conditions and leads somewhere."""
+    match node:
+        case Chain(parts) | Choice(parts):
+            return all(map(_is_plain, parts))
+        case Repeat(body, _, _):
+            return _is_plain(body)
+        case _:
+            return isinstance(node, Chars)
+
+
 def nfa_size(node: Node) -> int:
     """About how many states the automaton of a tree has, repeats unrolled."""
     match node:

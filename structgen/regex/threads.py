@@ -7,7 +7,8 @@ from typing import TypeAlias
 from structgen.regex.dfa import Arc
 from structgen.regex.limits import Meter
 from structgen.regex.looks import Table
-from structgen.regex.nfa import Closures, Condition, Nfa, Rounds
+from structgen.regex.nfa import Closures, Condition, Nfa
+from structgen.regex.superfluous import Superfluous
 
 Duty: TypeAlias = tuple[int, int]
 """(index of a look-ahead automaton, its state)"""
@@ -22,7 +23,7 @@ class Threads:
         self._tables = tables
         self._meter = meter
         self._closures = Closures(nfa, meter)
-        self._rounds = Rounds(nfa, meter)
+        self._superfluous = Superfluous(nfa, masks, self._closures, meter)
         self._duties: list[frozenset[Duty]] = [frozenset()]
         self._numbers: dict[frozenset[Duty], int] = {frozenset(): 0}
         self._arcs: dict[int, list[tuple[int, frozenset[int]]]] = {}
@@ -76,14 +77,14 @@ class Threads:
     def _earliest(self, threads: frozenset[int]) -> frozenset[int]:
         """The threads without those that another one makes superfluous."""
         if max(threads, default=0) < self._size:
-            return self._rounds.earliest(threads)
+            return self._superfluous.without(threads)
         by_duties: dict[int, list[int]] = {}
         for thread in threads:
             by_duties.setdefault(thread // self._size, []).append(thread % self._size)
         return frozenset(
             duties * self._size + state
             for duties, states in by_duties.items()
-            for state in self._rounds.earliest(frozenset(states))
+            for state in self._superfluous.without(frozenset(states))
         )
 
     def arcs(self, thread: int) -> list[tuple[int, frozenset[int]]]:

@@ -2,6 +2,7 @@ r"""Automaton over characters -> automaton over the bytes that write them.
 
 The bytes of a set of characters are worked out once for each way in which a state splits up the
 characters (its *shape*), as nodes with numbered exits, and then copied for each set of targets.
+Many states are worked on together, as arrays.
 """
 
 from __future__ import annotations
@@ -16,11 +17,16 @@ import numpy.typing as npt
 from structgen.regex.charsets import CharSet
 from structgen.regex.copies import IntArray, copied
 from structgen.regex.dfa import Dfa, Interval, mask_set
+from structgen.regex.layers import layered, matrix_size
 from structgen.regex.limits import STATES, Meter
 
 Encoding: TypeAlias = Literal["json", "raw"]
 """`raw`: UTF-8; `json`: the inside of a JSON string as `json.dumps(ensure_ascii=False)` writes."""
 
+FEW_STATES = 192
+"""States up to which each is worked on alone, or with those that have the same shape."""
+MOST_LAYERED = 2**21
+"""Cells of the largest matrix with which states are worked on whatever their shape."""
 FEW_COPIES = 16
 """States with the same shape, on average, from which on they are copied together."""
 MOST_CELLS = 2**21
@@ -73,6 +79,26 @@ def to_bytes(dfa: Dfa, encoding: Encoding, limit: int = 10 * STATES) -> ByteDfa:
     Raises:
         PatternTooLarge: That takes more than `limit` states.
     """
+    meter = Meter(limit)
+    moves = _layered(dfa, encoding, meter) if len(dfa) > FEW_STATES else None
+    if moves is None:
+        moves = _by_shape(dfa, encoding, meter)
+    accepting = np.zeros(max(len(dfa), int(moves[:, 0].max(initial=0)) + 1), np.bool_)
+    accepting[list(dfa.accepting)] = True
+    return ByteDfa(moves, accepting, len(dfa))
+
+
+def _layered(dfa: Dfa, encoding: Encoding, meter: Meter) -> IntArray | None:
+    """The moves over bytes, worked out letter by letter; None if that takes too much memory."""
+    shapes = _Shapes(dfa.letters, escaped=encoding == "json")
+    first_bytes = shapes.shape(tuple(1 << letter for letter in range(len(dfa.letters))))
+    if matrix_size(shapes.nodes, len(dfa)) > MOST_LAYERED:
+        return None
+    return layered(shapes.nodes, shapes.exits, first_bytes, dfa.table, meter)
+
+
+def _by_shape(dfa: Dfa, encoding: Encoding, meter: Meter) -> IntArray:
+    """The moves over bytes, worked out shape by shape."""
     shapes = _Shapes(dfa.letters, escaped=encoding == "json")
     by_shape: dict[tuple[int, ...], list[int]] = {}
     for state, arcs in enumerate(dfa.arcs):
@@ -82,10 +108,7 @@ def to_bytes(dfa: Dfa, encoding: Encoding, limit: int = 10 * STATES) -> ByteDfa:
     cells = len(shapes.nodes) * len(dfa)
     together = len(dfa) >= FEW_COPIES * len(by_shape) and cells <= MOST_CELLS
     expand = _many if together else _one_by_one
-    moves = expand(dfa, shapes, by_shape, Meter(limit))
-    accepting = np.zeros(max(len(dfa), int(moves[:, 0].max(initial=0)) + 1), np.bool_)
-    accepting[list(dfa.accepting)] = True
-    return ByteDfa(moves, accepting, len(dfa))
+    return expand(dfa, shapes, by_shape, meter)
 
 
 def _one_by_one(

@@ -25,6 +25,7 @@ from structgen.runtime import default_model
 from structgen.runtime.hf_tree import HFTree, reads_trees
 from structgen.runtime.kv_cache import KVCache, left_pad
 from structgen.runtime.lm import Prompt
+from structgen.runtime.packing import packed_products
 from structgen.runtime.upcast import wide_products
 from structgen.tokens.vocabulary import Vocabulary
 
@@ -140,7 +141,9 @@ class HFModel:
     @torch.no_grad()
     def prefill(self, prompts: Sequence[Sequence[int]]) -> tuple[KVCache, Tensor]:
         cache = KVCache.empty(len(prompts), self.device)
-        return cache, self.extend(cache, prompts)
+        logits = self.extend(cache, prompts)
+        cache.let_grow()
+        return cache, logits
 
     def extend(self, cache: KVCache, chunks: Sequence[Sequence[int]]) -> Tensor:
         return self.extend_last(cache, chunks, 1)[:, 0]  # [B, W]
@@ -148,9 +151,11 @@ class HFModel:
     @torch.no_grad()
     def extend_last(self, cache: KVCache, chunks: Sequence[Sequence[int]], n_last: int) -> Tensor:
         token_ids, real = left_pad(chunks, self.device)  # [B, K] each
-        cache.append(real, [len(chunk) for chunk in chunks])
+        lengths = [len(chunk) for chunk in chunks]
+        cache.append(real, lengths)
         positions = (cache.mask.cumsum(-1) - 1).clamp(min=0)[:, -token_ids.shape[1] :]  # [B, K]
-        with wide_products(self.device, self.model.dtype, token_ids.numel()):
+        wide = wide_products(self.device, self.model.dtype, token_ids.numel())
+        with wide, packed_products(real, sum(lengths)):
             output = self.model(
                 input_ids=token_ids,
                 attention_mask=cache.mask if cache.padded else None,

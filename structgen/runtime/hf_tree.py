@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import torch
 from torch import Tensor
-from transformers import PreTrainedModel
+from transformers import PreTrainedConfig, PreTrainedModel
 
 from structgen.runtime.kv_cache import KVCache
 from structgen.runtime.trees import AttentionMask
@@ -18,10 +18,20 @@ from structgen.runtime.upcast import wide_products
 
 
 def reads_trees(model: PreTrainedModel) -> bool:
-    """Whether the model takes a mask and positions of our own."""
-    attention = getattr(model.config.get_text_config(), "_attn_implementation", None)
+    """Whether the model takes a mask and positions of our own, and sees all that they show."""
+    config = model.config.get_text_config()
+    attention = getattr(config, "_attn_implementation", None)
     takes_positions = "position_ids" in inspect.signature(model.forward).parameters
-    return attention in ("sdpa", "eager") and takes_positions
+    return attention in ("sdpa", "eager") and takes_positions and not _has_window(config)
+
+
+def _has_window(config: PreTrainedConfig) -> bool:
+    """Whether layers see a part of what came before: a mask of ours would take their place."""
+    kinds = getattr(config, "layer_types", None)
+    if kinds:
+        return any(kind != "full_attention" for kind in kinds)
+    slides = getattr(config, "use_sliding_window", True)
+    return bool(slides and getattr(config, "sliding_window", None))
 
 
 class HFTree:
@@ -31,10 +41,15 @@ class HFTree:
         self._model, self._kv = model, cache.kv
         self._masks = AttentionMask(cache, model.dtype)
         self._n_rows = len(cache.lengths)
+        self._n_passes = 0
 
     @property
     def n_nodes(self) -> int:
         return len(self._masks)
+
+    @property
+    def forward_passes(self) -> int:
+        return self._n_passes
 
     @torch.no_grad()
     def read(self, token_ids: Sequence[int], parents: Sequence[int]) -> Tensor:
@@ -50,4 +65,5 @@ class HFTree:
                 use_cache=True,
             )
         self._kv = output.past_key_values
+        self._n_passes += 1
         return output.logits  # [B, K, W]

@@ -16,6 +16,9 @@ import torch
 from torch import Tensor
 from transformers.cache_utils import DynamicCache, DynamicLayer
 
+from structgen.runtime.kv_layer import GrowingLayer
+
+_PLAIN = (DynamicLayer, GrowingLayer)
 SPARE = 64
 """Columns of padding that are left alone before a cache is packed anew."""
 
@@ -46,13 +49,18 @@ class KVCache:
         Only such caches can be packed and joined; sliding windows and recurrent states cannot.
         """
         kv = self.kv
-        return type(kv) is DynamicCache and all(type(layer) is DynamicLayer for layer in kv.layers)
+        return type(kv) is DynamicCache and all(type(layer) in _PLAIN for layer in kv.layers)
 
     def append(self, real: Tensor, lengths: Sequence[int]) -> None:
         """Count a chunk, mask `real` int64 [B, K], that the model is about to read."""
         self.mask = torch.cat([self.mask, real], dim=1)
         self.padded = self.padded or len(set(lengths)) > 1
         self.lengths = [a + b for a, b in zip(self.lengths, lengths, strict=True)]
+
+    def let_grow(self) -> None:
+        """After the first pass: plain layers grow in place from now on, and keep no room yet."""
+        if self.is_plain:
+            self.kv.layers = [GrowingLayer.of(layer) for layer in self.kv.layers]
 
     def tidy(self) -> None:
         """Pack the rows if a third of the columns, and more than a few, is padding in all rows.
@@ -93,6 +101,7 @@ class KVCache:
         self.kv.batch_select_indices(index)
         lengths = [self.lengths[row] for row in rows]
         chosen = KVCache(self.kv, self.mask[index], lengths, self.padded)
+        chosen.let_grow()
         chosen.tidy()
         return chosen
 
@@ -108,8 +117,9 @@ class KVCache:
         return KVCache(self.kv, mask, self.lengths + other.lengths, self.padded or other.padded)
 
     def _change(self, function: Callable[[Tensor], Tensor]) -> None:
-        for layer in self.kv.layers:
+        for number, layer in enumerate(self.kv.layers):
             layer.keys, layer.values = function(layer.keys), function(layer.values)
+            self.kv.layers[number] = GrowingLayer.of(layer)
 
 
 def _gather(part: Tensor, order: Tensor) -> Tensor:

@@ -8,7 +8,9 @@ T columns of the prompts' cache, W columns of the logits.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
 from typing import Protocol, runtime_checkable
 
 import torch
@@ -20,6 +22,8 @@ from structgen.runtime.lm import Cache, LanguageModel
 
 ROOT = -1
 """The end of the prompts, as the parent of a node."""
+MAX_PASS_TOKENS = 16_384
+"""Tokens of one pass over all its rows, where nothing else is asked for."""
 
 
 class TokenTree(Protocol):
@@ -30,8 +34,13 @@ class TokenTree(Protocol):
         """Nodes that were read."""
         ...
 
+    @property
+    def forward_passes(self) -> int:
+        """Calls of the model so far."""
+        ...
+
     def read(self, token_ids: Sequence[int], parents: Sequence[int]) -> Tensor:
-        """Read more nodes behind every prompt, in one forward pass.
+        """Read more nodes behind every prompt, in one forward pass where the model can.
 
         Args:
             token_ids: of the new nodes, at least one.
@@ -53,10 +62,27 @@ class ReadsTrees(Protocol):
         ...
 
 
-def open_tree(lm: LanguageModel, cache: Cache, n_rows: int) -> TokenTree:
-    """A tree behind the `n_rows` rows of a cache, which is used up."""
-    tree = lm.open_tree(cache) if isinstance(lm, ReadsTrees) else None
-    return RowTree(lm, cache, n_rows) if tree is None else tree
+@dataclass(frozen=True, slots=True)
+class TreeSource:
+    """Opens trees behind the same prompts, one after another."""
+
+    lm: LanguageModel
+    cache: Cache
+    """Of the prompts; used up by the last tree."""
+    lengths: Sequence[int]
+    """Tokens of each prompt."""
+    max_pass_tokens: int = MAX_PASS_TOKENS
+    """Tokens that the rows of one pass may hold, where branches are read as rows."""
+
+    def open(self, *, last: bool = True) -> TokenTree:
+        """A fresh tree; what it reads is forgotten with it.
+
+        Args:
+            last: no other will be opened.
+        """
+        cache = self.cache if last else self.lm.fork(self.cache)
+        tree = self.lm.open_tree(cache) if isinstance(self.lm, ReadsTrees) else None
+        return RowTree(self.lm, cache, self.lengths, self.max_pass_tokens) if tree is None else tree
 
 
 class Ancestry:
@@ -70,16 +96,19 @@ class Ancestry:
     def __len__(self) -> int:
         return len(self._parents)
 
-    def add(self, parents: Sequence[int]) -> Tensor:
-        """Add nodes; bool [K, M], the nodes that each of the new ones sees."""
-        first = len(self._parents)
-        for number, parent in enumerate(parents, first):
+    def add(self, parents: Sequence[int]) -> None:
+        """Add nodes, each behind one that is there or is added before it."""
+        for number, parent in enumerate(parents, len(self._parents)):
             if not ROOT <= parent < number:
                 raise OptionError(f"node {number} of a tree cannot follow node {parent}")
             self._parents.append(parent)
             self.depths.append(0 if parent == ROOT else self.depths[parent] + 1)
-        sees = torch.zeros((len(parents), len(self._parents)), dtype=torch.bool)
-        for row, number in enumerate(range(first, len(self._parents))):
+
+    def seen_by(self, n_last: int) -> Tensor:
+        """Bool [K, M], the nodes that each of the last K sees."""
+        n_nodes = len(self._parents)
+        sees = torch.zeros((n_last, n_nodes), dtype=torch.bool)
+        for row, number in enumerate(range(n_nodes - n_last, n_nodes)):
             sees[row, self.path(number)] = True
         return sees
 
@@ -111,7 +140,8 @@ class AttentionMask:
             A mask [B, 1, K, T + M] that is added to attention scores, and positions int64 [B, K].
         """
         device, (n_rows, columns) = self._prompts.device, self._prompts.shape
-        nodes = self._tree.add(parents).to(device)
+        self._tree.add(parents)
+        nodes = self._tree.seen_by(len(parents)).to(device)
         seen = torch.cat(
             [
                 self._prompts[:, None].expand(n_rows, len(parents), columns),
@@ -126,24 +156,60 @@ class AttentionMask:
 
 
 class RowTree:
-    """The same for any model, one row of a batch for each node: slow, and simple."""
+    """The same for any model, one row of a batch for each node: slow, and simple.
 
-    def __init__(self, lm: LanguageModel, cache: Cache, n_rows: int) -> None:
-        self._lm, self._cache, self._n_rows = lm, cache, n_rows
+    Rows are copies of the prompts' cache, so they are read some at a time.
+    """
+
+    def __init__(
+        self,
+        lm: LanguageModel,
+        cache: Cache,
+        lengths: Sequence[int],
+        max_pass_tokens: int = MAX_PASS_TOKENS,
+    ) -> None:
+        self._lm, self._cache, self._lengths = lm, cache, lengths
+        self._max_pass_tokens = max_pass_tokens
+        # Padding would take room in a sliding window, and would be read by a recurrent state.
+        self._pads = lm.can_join(cache)
         self._tree = Ancestry()
         self._token_ids: list[int] = []
+        self._n_passes = 0
 
     @property
     def n_nodes(self) -> int:
         return len(self._tree)
 
+    @property
+    def forward_passes(self) -> int:
+        return self._n_passes
+
     def read(self, token_ids: Sequence[int], parents: Sequence[int]) -> Tensor:
         first = len(self._tree)
         self._tree.add(parents)
         self._token_ids.extend(token_ids)
-        paths = [self._tree.path(node) for node in range(first, len(self._tree))]
-        chunks = [[self._token_ids[node] for node in path] for path in paths] * self._n_rows
-        rows = [row for row in range(self._n_rows) for _ in paths]
+        found: Tensor | None = None
+        for pairs in self._groups(first):
+            rows, nodes = [row for row, _ in pairs], [node for _, node in pairs]
+            logits = self._read_rows(rows, nodes)
+            if found is None:
+                found = logits.new_empty((len(self._lengths), len(parents), logits.shape[1]))
+            found[rows, [node - first for node in nodes]] = logits
+        assert found is not None, "there is at least one node"
+        return found
+
+    def _groups(self, first: int) -> Iterator[list[tuple[int, int]]]:
+        """(row, node) of all new nodes, as many in a group as one pass may hold."""
+        depths = self._tree.depths
+        new = sorted(range(first, len(depths)), key=lambda node: depths[node])
+        most = max(self._max_pass_tokens // (max(self._lengths) + depths[new[-1]] + 1), 1)
+        for _, alike in groupby(new, key=lambda node: 0 if self._pads else depths[node]):
+            pairs = [(row, node) for node in alike for row in range(len(self._lengths))]
+            yield from (pairs[start : start + most] for start in range(0, len(pairs), most))
+
+    def _read_rows(self, rows: Sequence[int], nodes: Sequence[int]) -> Tensor:
+        """Logits [number of pairs, W] behind a prompt and the way to a node."""
+        chunks = [[self._token_ids[part] for part in self._tree.path(node)] for node in nodes]
         copies = self._lm.select(self._lm.fork(self._cache), rows)
-        logits = self._lm.extend(copies, chunks)  # [B * K, W]
-        return logits.view(self._n_rows, len(paths), -1)
+        self._n_passes += 1
+        return self._lm.extend(copies, chunks)

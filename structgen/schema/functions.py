@@ -58,6 +58,11 @@ class Arguments(BaseModel):
         return function(**arguments_of(self))
 
 
+# Pydantic looks at the annotations of all bases, as texts, whenever it makes a subclass; the class
+# variables it has seen already.
+Arguments.__annotations__.clear()
+
+
 def is_function(source: Any) -> bool:
     """Whether something is called rather than validated: no class and no other type."""
     if isinstance(source, type) or get_origin(source) is not None:
@@ -124,11 +129,23 @@ def _model(function: Callable[..., Any]) -> type[Arguments]:
         hint = _annotated(hints[key], default, described.get(key), alias)
         fields[attribute] = (hint, default)
         names[attribute] = key
+    model = _made(name, summary, fields, hints)
+    model.structgen_function, model.structgen_names = function, names
+    return model
+
+
+def _made(
+    name: str, summary: str, fields: Mapping[str, Any], hints: Mapping[str, Any]
+) -> type[Arguments]:
+    """The model; each type is looked at alone only if Pydantic cannot make it."""
     try:
         model = create_model(name, __base__=Arguments, __doc__=summary or None, **fields)
+        if not model.__pydantic_complete__:  # a name inside of a type is not known
+            model.model_rebuild()
     except _NO_SCHEMA as error:
-        _refuse(name, [Fault("$", f"Pydantic cannot build a schema for it: {error}")], error)
-    model.structgen_function, model.structgen_names = function, names
+        faults, unreadable = _beyond(hints)
+        whole = Fault("$", f"Pydantic cannot build a schema for it: {error}")
+        _refuse(name, faults if unreadable else [whole], error)
     return model
 
 
@@ -183,13 +200,15 @@ def _hints(
         else:
             faults[key] = list(_faults(parameter, hints[key]))
     if any(faults.values()):
-        each = (found or _not_enforced(f"$.{key}", hints[key]) for key, found in faults.items())
+        each = (found or _beyond({key: hints[key]})[0] for key, found in faults.items())
         _refuse(name, [fault for found in each for fault in found])
     return hints
 
 
 def _hint(function: Callable[..., Any], parameter: inspect.Parameter) -> Any:
     """The type of one argument, with names in quotes looked up where the function is defined."""
+    if type(parameter.annotation) is type:
+        return parameter.annotation  # most are classes
     target: Any = function if inspect.isroutine(function) else type(function).__call__
     target = inspect.unwrap(target)
     target = getattr(target, "__func__", target)
@@ -210,23 +229,29 @@ def _faults(parameter: inspect.Parameter, hint: Any) -> Iterator[Fault]:
     elif hint is inspect.Parameter.empty:
         advice = f"annotate it, for instance `{parameter.name}: str`"
         yield Fault(path, "the argument has no type", advice)
-    else:
-        yield from _unreadable(path, parameter.name, hint)
 
 
-def _unreadable(path: str, name: str, hint: Any) -> Iterator[Fault]:
-    """A type that Pydantic has no schema for, such as the context that a framework passes."""
-    try:
-        TypeAdapter(hint)
-    except _NO_SCHEMA as error:
-        problem = f"Pydantic cannot build a schema for it: {_gist(error)}"
-        yield Fault(path, problem, f"give it beforehand: functools.partial(..., {name}=...)")
+def _beyond(hints: Mapping[str, Any]) -> tuple[list[Fault], bool]:
+    """What is wrong with types, and whether Pydantic has no schema for one.
 
-
-def _not_enforced(path: str, hint: Any) -> Iterator[Fault]:
-    """What compiling says about an argument; told with the faults of others, not found twice."""
-    for fault in read_core_schema(cast(Core, TypeAdapter(hint).core_schema), {}).faults:
-        yield replace(fault, path=path + fault.path.removeprefix("$"))
+    Such as the context that a framework passes. What compiling says about the others is told with
+    that, not found twice.
+    """
+    faults: list[Fault] = []
+    unreadable = False
+    for key, hint in hints.items():
+        path = f"$.{key}"
+        try:
+            core = cast(Core, TypeAdapter(hint).core_schema)
+        except _NO_SCHEMA as error:
+            unreadable = True
+            problem = f"Pydantic cannot build a schema for it: {_gist(error)}"
+            advice = f"give it beforehand: functools.partial(..., {key}=...)"
+            faults.append(Fault(path, problem, advice))
+        else:
+            found = read_core_schema(core, {}).faults
+            faults += [replace(fault, path=path + fault.path.removeprefix("$")) for fault in found]
+    return faults, unreadable
 
 
 def _gist(error: Exception) -> str:

@@ -24,6 +24,7 @@ from structgen.tokens.profiles import ProfileCache
 from structgen.tokens.states import State
 from structgen.tokens.tables import TableSource
 from structgen.tokens.vocabulary import Vocabulary
+from structgen.tokens.writable import unspelled
 
 MOST_SHOWN = 20
 """Texts of a kind that a result names."""
@@ -205,28 +206,16 @@ def _unreached(compiled: CompiledSchema[Any], expected: dict[bytes, str]) -> Ite
 
 def unwritable_labels(texts: Sequence[str], vocabulary: Vocabulary) -> list[Fault]:
     """The labels that no tokens of a vocabulary spell."""
-    missing = bytes(vocabulary.missing_bytes)
-    if not missing:
+    if not vocabulary.missing_bytes:
         return []
-    pieces = frozenset(filter(None, map(vocabulary.bytes_of, range(vocabulary.width))))
-    faults: list[Fault] = []
-    count = 0
-    for index, text in enumerate(texts):
-        data = text.encode()
-        if data.translate(None, missing) != data and not _is_spelled(data, pieces, vocabulary):
-            count += 1
-            if count <= MOST_SHOWN:
-                problem = f"the tokenizer has no tokens that write {text!r:.200}"
-                faults.append(Fault(f"[{index}]", problem, "rename it, or use another tokenizer"))
-    if count > MOST_SHOWN:
-        faults.append(Fault("$", f"in all {count} labels that it cannot write"))
+    rows = {text.encode(): row for row, text in enumerate(texts)}
+    found = list(unspelled(rows, vocabulary))
+    advice = "rename it, or use another tokenizer"
+    faults = [
+        Fault(f"[{rows[data]}]", f"the tokenizer has no tokens that write {data.decode()!r:.200}",
+              advice)
+        for data in found[:MOST_SHOWN]
+    ]  # fmt: skip
+    if len(found) > MOST_SHOWN:
+        faults.append(Fault("$", f"in all {len(found)} labels that it cannot write"))
     return faults
-
-
-def _is_spelled(data: bytes, pieces: frozenset[bytes], vocabulary: Vocabulary) -> bool:
-    """Whether a text is some tokens one after another."""
-    reached = [True] + [False] * len(data)
-    for end in range(1, len(data) + 1):
-        starts = range(max(0, end - vocabulary.max_token_bytes), end)
-        reached[end] = any(reached[start] and data[start:end] in pieces for start in starts)
-    return reached[-1]

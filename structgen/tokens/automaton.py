@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,8 @@ from structgen.errors import LimitError, VocabularyError
 from structgen.options import DEEPEST, Limits
 from structgen.tokens import distances
 from structgen.tokens.vocabulary import Vocabulary
+
+Number = TypeVar("Number", bound=np.generic)
 
 FEW_LABEL_BYTES = 50_000
 """So much text of labels is measured without a hash table of the vocabulary, which takes 4 MB."""
@@ -31,6 +34,10 @@ class Lookup:
     """int32[256]: the trie root's child over each byte, or -1."""
     second: IntArray
     """int32[256, 256]: its grandchild over each pair of bytes, or -1."""
+    blob: npt.NDArray[np.uint8]
+    """uint8[...]: the bytes of all tokens, one after another."""
+    starts: Longs
+    """int64[W + 1]: where each token begins in `blob`."""
     chars_per_token: int
 
 
@@ -145,7 +152,8 @@ def _lookup(vocabulary: Vocabulary) -> Lookup:
     second = np.full((256, 256), -1, np.int32)
     distances.second_children(trie, first, second)
     same_bytes = _kernel_view(vocabulary.trie.same_bytes)
-    return Lookup(trie, same_bytes, first, second, _chars_per_token(vocabulary))
+    blob, starts = _kernel_view(vocabulary.blob), _kernel_view(vocabulary.starts)
+    return Lookup(trie, same_bytes, first, second, blob, starts, _chars_per_token(vocabulary))
 
 
 _NO_SLOTS = np.zeros(0, np.int64)
@@ -160,7 +168,7 @@ def _child_slots(vocabulary: Vocabulary) -> Longs:
     return slots
 
 
-def _kernel_view(array: IntArray) -> IntArray:
+def _kernel_view(array: npt.NDArray[Number]) -> npt.NDArray[Number]:
     """The same memory without the read-only flag, or a copy where that is impossible.
 
     numba looks up the type of read-only arguments on its slow path, 5 us for each array and call.

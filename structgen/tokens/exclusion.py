@@ -25,6 +25,8 @@ from structgen.automata.kernels import (
 )
 from structgen.tokens import scope_kernels
 from structgen.tokens.automaton import Automaton
+from structgen.tokens.label_scopes import LabelScopes
+from structgen.tokens.mask_rows import NONE, MaskRow, mask_row
 from structgen.tokens.points import BLANKS, NoSpace, Point, Scratch, Steps
 from structgen.tokens.scope_kernels import OTHER, PART
 from structgen.tokens.scopes import Scope
@@ -50,16 +52,45 @@ class Exclusion(Steps):
     def __init__(self, automaton: Automaton, scratch: Scratch) -> None:
         super().__init__(automaton, scratch)
         self._longest_label = automaton.program.longest_label
+        self._labels = LabelScopes(automaton, scratch)
 
-    def restrict(self, at: Point, mask: IntArray, listed: IntArray | None, most: int) -> int:
-        """Clear in `mask` what repeats a part, or needs more than `most` tokens (-1: any number).
+    def restricted(self, at: Point, plain: MaskRow, most: int) -> tuple[MaskRow, int]:
+        """A mask without what repeats a part, or needs more than `most` tokens (-1: any number).
 
         Args:
-            mask: what the threads alone allow, int32[n_words], changed in place.
-            listed: the same as token ids, if they are few.
+            plain: what the threads alone allow; returned as it is where nothing has to be taken.
 
-        Returns a bound on the tokens needed after any of the tokens that were looked at.
+        Returns also a bound on the tokens needed after any of the tokens that were looked at.
         """
+        found = self._of_labels(at, plain) if most < 0 else None
+        if found is not None:
+            return found
+        listed = None if len(plain.base) else plain.extra
+        mask = np.empty(plain.n_words, np.int32)
+        plain.fill(mask)
+        along = self._restrict(at, mask, listed, most)
+        if listed is None:
+            return MaskRow(mask, NONE, plain.n_words), along
+        left = among(mask, listed)
+        return plain if len(left) == len(listed) else MaskRow(NONE, left, plain.n_words), along
+
+    def _of_labels(self, at: Point, plain: MaskRow) -> tuple[MaskRow, int] | None:
+        """The same the quick way, where labels of one set must differ."""
+        found = self._labels.sorted(at, plain)
+        if found is None:
+            return None
+        more = found.behind + self._longest_label + MOST_SCALAR  # as `_more_tokens` has it
+        kept, worst = found.kept, found.worst + more
+        if len(found.unsure):
+            unsure = found.unsure.copy()
+            needed = [self._needed_after(at, token, -1, more) for token in unsure.tolist()]
+            kept = np.concatenate([kept, unsure[[each >= 0 for each in needed]]])
+            worst = max(worst, *needed)
+        row = plain if len(kept) == found.n_tokens else mask_row(NONE, kept, plain.n_words)
+        return row, worst
+
+    def _restrict(self, at: Point, mask: IntArray, listed: IntArray | None, most: int) -> int:
+        """Clear in `mask` what does not fit; `listed`: the same as token ids, if they are few."""
         lookup = self._automaton.lookup
         for scope in at.scopes:
             suffixes = [suffix for suffix in scope.suffixes() if suffix]
@@ -150,7 +181,14 @@ class Exclusion(Steps):
     def _check_token(
         self, at: Point, mask: IntArray, token_id: int, most: int, more: int = UNREACHABLE
     ) -> int:
-        """Forbid a token that does not fit; else a bound on the tokens needed after it.
+        """Forbid a token that does not fit; else a bound on the tokens needed after it."""
+        needed = self._needed_after(at, token_id, most, more)
+        if needed < 0:
+            self._forbid(mask, token_id)
+        return max(needed, 0)
+
+    def _needed_after(self, at: Point, token_id: int, most: int, more: int) -> int:
+        """A bound on the tokens needed after a token; -1 if it does not fit.
 
         `more`, where it is known, bounds what a part that must differ adds to the plain distance.
         """
@@ -158,10 +196,7 @@ class Exclusion(Steps):
         if after is not None and more < UNREACHABLE:
             return self._plainly_needed(after) + more
         needed = UNREACHABLE if after is None else self.needed(after)
-        if needed < UNREACHABLE and (most < 0 or needed <= most):
-            return needed
-        self._forbid(mask, token_id)
-        return 0
+        return needed if needed < UNREACHABLE and (most < 0 or needed <= most) else -1
 
     def _forbid(self, mask: IntArray, token_id: int) -> None:
         same = self._automaton.lookup.same_bytes

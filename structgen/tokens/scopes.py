@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
+from structgen.automata.frames import IntArray
+
 PartKey: TypeAlias = tuple[tuple[int, int, int], ...]
 """(state, a, b) of the threads that begin a part: all that its language depends on."""
 
@@ -45,6 +47,10 @@ class Written:
     """As far as they were asked for, by how a part begins."""
     grown: dict[bytes, Written] = field(default_factory=dict[bytes, "Written"])
     """Those with one part more, as far as there are any."""
+    numbers: dict[tuple[int, int], IntArray | None] = field(
+        default_factory=dict[tuple[int, int], "IntArray | None"]
+    )
+    """As sorted numbers of labels, as far as they were asked for; see `label_scopes.numbers`."""
 
     def with_part(self, text: bytes) -> Written:
         """These and one more; the same object for the same text each time."""

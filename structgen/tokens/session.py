@@ -199,10 +199,10 @@ class Session:
             self._ended = True
             self._left = -1
             return None
-        data = self._vocabulary.bytes_of(token_id)
         table = self._source.current()
         state = table.adopt(self._state)
-        after = table.advance(state, token_id, data) if data else None
+        spells = 0 <= token_id < self._vocabulary.width
+        after = table.advance(state, token_id) if spells else None
         if after is None:
             raise self._illegal(token_id)
         return after
@@ -287,8 +287,7 @@ def _most_needed(state: State, token_ids: Sequence[int]) -> int:
         table = state.table
         table.row(state)
         most = max(most, position + state.worst)
-        data = table.automaton.vocabulary.bytes_of(token_id) or b""
-        after = state.next.get(token_id) or table.advance(state, token_id, data)
+        after = state.next.get(token_id) or table.advance(state, token_id)
         assert after is not None, "forced tokens are legal"
         state = after
     return most

@@ -31,7 +31,7 @@ from structgen.errors import LimitError
 from structgen.options import Limits
 from structgen.tokens import scope_kernels, walks
 from structgen.tokens.automaton import Automaton
-from structgen.tokens.exclusion import Exclusion, among
+from structgen.tokens.exclusion import Exclusion
 from structgen.tokens.mask_rows import NONE, ROW_BYTES, MaskRow, mask_row
 from structgen.tokens.masks import NO_TOKENS, MaskMaker, Thread
 from structgen.tokens.points import NoSpace, Point
@@ -118,13 +118,15 @@ class StateTable:
         """Bytes of masks, states and scratch space."""
         return self.bytes_used + self.arena.nbytes + self.threads.nbytes
 
-    def advance(self, state: State, token_id: int, data: bytes) -> State | None:
-        """The state after `data`, the bytes of `token_id`; None if they are not legal."""
+    def advance(self, state: State, token_id: int) -> State | None:
+        """The state after a token of the vocabulary; None if it spells nothing legal."""
         with self._lock:
-            if state.held:
-                after = self._after_held(state, token_id, data)
+            if self._exclusion is None and not state.held:
+                after = self._after_token(state, token_id)
             else:
-                after = self._after(state, data)
+                data = self.automaton.vocabulary.bytes_of(token_id)
+                follow = self._after_held if state.held else self._after_bytes
+                after = follow(state, token_id, data) if data else None
             if after is None:
                 return None
             state.next[token_id] = after
@@ -166,6 +168,26 @@ class StateTable:
         state = State((), self, accepting=False, complete=False, held=held)
         self.bytes_used += STATE_BYTES
         return state
+
+    def _after_token(self, state: State, token_id: int) -> State | None:
+        """`_after` the bytes of a token, without scopes."""
+        automaton, lookup, threads = self.automaton, self.automaton.lookup, state.threads
+        while True:
+            n_threads = len(threads) if len(threads) == 1 else self.load(threads)
+            low, high, used, to, a, b, stack = kernels.read_token(
+                automaton.arrays, automaton.plan, self.arena, self.used, self.threads,
+                n_threads, *(threads[0] if n_threads else FINAL),
+                lookup.blob, lookup.starts, token_id,
+            )  # fmt: skip
+            if high != kernels.FULL:
+                break
+            self.grow()
+        if high == low + 1 and used == self.used and self._reads(to, a, b):
+            return self._intern(((to, a, b, stack),), ())
+        return None if low == high else self._intern_result(low, high, used, ())
+
+    def _after_bytes(self, state: State, token_id: int, data: bytes) -> State | None:  # noqa: ARG002
+        return self._after(state, data)
 
     def _after(self, state: State, data: bytes) -> State | None:
         low, high, used, scopes = self._run(state, data)
@@ -328,22 +350,14 @@ class StateTable:
         if self._exclusion is None:
             return found
         plain, worst = found
-        listed = None if len(plain.base) else plain.extra
-        mask = np.empty(plain.n_words, np.int32)
         while True:
             n_threads = self.load(state.threads)
-            plain.fill(mask)
             point = Point(0, n_threads, self.used, state.scopes)
             try:
-                along = self._exclusion.restrict(point, mask, listed, most)
+                row, along = self._exclusion.restricted(point, plain, most)
             except NoSpace:
                 self.grow()
                 continue
-            row = plain
-            if listed is None:
-                row = MaskRow(mask, NONE, plain.n_words)
-            elif len(left := among(mask, listed)) < len(listed):
-                row = MaskRow(NONE, left, plain.n_words)
             if row is not plain:
                 self._count_row(row)
             return row, max(worst, along)

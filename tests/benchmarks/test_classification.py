@@ -66,7 +66,8 @@ def configurations(name: str) -> dict[str, ClassifierOptions]:
     n_labels = len(labels_of(name))
     made: dict[str, ClassifierOptions] = {
         "raw": told,
-        "ending=open": {**told, "ending": "open"},
+        "no list": {**told, "list_labels": False},
+        "ending=end": {**told, "ending": "end"},
         "length=mean": {**told, "length": "mean"},
         "content_free": {**told, "calibrate": "content_free"},
         "pmi": {**told, "calibrate": "pmi"},

@@ -148,17 +148,28 @@ def test_steps(report: Report, wide: Vocabulary, count: int, form: str) -> None:
     report.add(f"{count} labels, {form}, first visits, us", summary(seconds), "max <= 1000")
 
 
-def test_a_list_without_repeats(report: Report, wide: Vocabulary) -> None:
+LISTS: dict[str, tuple[Callable[[list[str]], Any], Callable[[list[str]], str]]] = {
+    "JSON": (
+        lambda x: {"type": "array", "items": {"enum": x}, "uniqueItems": True},
+        lambda x: json.dumps(x, ensure_ascii=False),
+    ),
+    "bare": (sg.SomeOf, ", ".join),
+}
+"""The schema of several of some labels, and the text of a list."""
+
+
+@pytest.mark.parametrize("form", LISTS)
+def test_a_list_without_repeats(report: Report, wide: Vocabulary, form: str) -> None:
     names = some_labels(10_000)
-    schema = {"type": "array", "items": {"enum": names}, "uniqueItems": True}
-    compiled = sg.compile(schema, wide)
+    schema, written = LISTS[form]
+    compiled = sg.compile(schema(names), wide)
     row = np.zeros(wide.n_words, np.int32)
     masks: list[float] = []
     steps: list[float] = []
     for seed in range(4):
         session = compiled.session()
         chosen = random.Random(seed).sample(names, CHOSEN)
-        for token_id in wide.encode(json.dumps(chosen, ensure_ascii=False)):  # pyright: ignore[reportOptionalCall]  # it has one
+        for token_id in wide.encode(written(chosen)):  # pyright: ignore[reportOptionalCall]  # it has one
             started = clock()
             session.fill_mask(row)
             between = clock()
@@ -167,7 +178,7 @@ def test_a_list_without_repeats(report: Report, wide: Vocabulary) -> None:
             steps.append(clock() - between)
         if not seed:
             masks, steps = [], []  # what belongs to the vocabulary is found out
-    what = f"list of {CHOSEN} of {len(names)} labels"
+    what = f"list of {CHOSEN} of {len(names)} labels, {form}"
     report.add(f"{what}, mask, us", summary(masks), "mean <= 100")
     report.add(f"{what}, step, us", summary(steps))
 

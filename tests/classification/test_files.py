@@ -91,7 +91,7 @@ def test_what_is_wrong_with_files_is_said(classifier, source, tmp_path):
             classify_file(classifier, *wrong)
     with pytest.raises(OptionError, match=r"row 1 .* no text in 'body'"):
         classify_file(classifier, source, target, Columns(text="body"))
-    target.write_text("id,text,label,probability,valid_mass\n0,other,sales,1,1\n")
+    target.write_text("id,text,label,probability,valid_mass,error\n0,other,sales,1,1,\n")
     with pytest.raises(OptionError, match="row 1 is no row of this input"):
         classify_file(classifier, source, target)
     assert "other" in target.read_text(), "a file of others is left as it is"
@@ -114,7 +114,7 @@ def test_the_command(monkeypatch, source, tmp_path, capsys):
     monkeypatch.setattr(hf, "load", lambda *_, **__: RandomLM(byte_vocabulary(), 5))
     arguments = ["classify", "--labels", str(labels), "--in", str(source), "--out", str(target)]
     assert main([*arguments, "--top", "3", "--quiet"]) == 0
-    assert capsys.readouterr().out == f"{len(TEXTS)} written, 0 skipped\n"
+    assert capsys.readouterr().out == f"{len(TEXTS)} written, 0 failed, 0 skipped\n"
     assert all(row["label_3"] in LABELS for row in read(target))
     assert main([*arguments, "--text", "body"]) == 1
     assert "no text in 'body'" in capsys.readouterr().err
@@ -132,3 +132,105 @@ def test_rows_of_other_shapes_keep_their_columns(classifier, tmp_path):
     source.write_text('{"text": "a", "label": "gold"}\n')
     with pytest.raises(OptionError, match=r"columns that the output adds, \['label'\]"):
         classify_file(classifier, source, tmp_path / "other.csv")
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+def test_a_text_that_is_too_long_has_an_error_and_no_label(source, tmp_path, ending):
+    short = Classifier(LABELS, RandomLM(byte_vocabulary(), 5, context_length=400))
+    with source.open("a", encoding="utf-8") as file:
+        file.write(f"6,{'long ' * 99}\n7,at the end\n")
+    target = tmp_path / f"out.{ending}"
+    report = classify_file(short, source, target, Columns(top=2, probabilities=True), batch_size=3)
+    assert (report.written, report.failed, report.skipped) == (len(TEXTS) + 1, 1, 0)
+    rows = read(target)
+    assert [row["text"] for row in rows][-1] == "at the end"
+    assert all(bool(row["label"]) != bool(row.get("error")) for row in rows)
+    error = rows[-2]["error"]
+    assert error["type"] == "PromptTooLongError" if ending == "jsonl" else "the prompt has" in error
+    again = classify_file(short, source, target, Columns(top=2, probabilities=True))
+    assert (again.written, again.failed, again.skipped) == (0, 0, len(TEXTS) + 2)
+
+
+@pytest.mark.parametrize(
+    ("labels", "options", "columns", "named"),
+    [
+        ([*LABELS, "other"], {}, {}, "labels was '3 labels"),
+        (LABELS, {"calibrate": "pmi"}, {}, "calibrate was None and is 'pmi'"),
+        (LABELS, {"examples": [("a", "sales")]}, {}, "examples was"),
+        (LABELS, {"min_probability": 0.5, "index": True}, {}, "index was .*min_probability was"),
+        (LABELS, {"prompt": str.upper}, {}, r"prompt was None and is 'builtins.str.upper'"),
+        (LABELS, {}, {"text": "id"}, "text was 'text' and is 'id'"),
+    ],
+)
+def test_a_run_with_other_settings_does_not_go_on(
+    classifier, source, tmp_path, labels, options, columns, named
+):
+    target = tmp_path / "out.jsonl"
+    classify_file(classifier, source, target)
+    before = target.read_bytes()
+    other = Classifier(labels, classifier.lm, **options)
+    with pytest.raises(OptionError, match=f"begun with other settings.*{named}.*another output"):
+        classify_file(other, source, target, Columns(**columns))
+    assert target.read_bytes() == before
+    assert classify_file(classifier, source, target).written == 0
+
+
+def test_a_run_with_another_model_does_not_go_on(classifier, source, tmp_path):
+    target = tmp_path / "out.csv"
+    classify_file(classifier, source, target)
+    lm = RandomLM(byte_vocabulary(), 6)
+    lm.name = "larger"
+    with pytest.raises(OptionError, match=r"model was 'random .* is 'larger"):
+        classify_file(Classifier(LABELS, lm), source, target)
+
+
+def test_what_changes_no_result_may_change(classifier, source, tmp_path):
+    target = tmp_path / "out.csv"
+    classify_file(classifier, source, target)
+    same = Classifier(LABELS, classifier.lm, max_pass_tokens=7, strategy="full")
+    assert classify_file(same, source, target, batch_size=3).written == 0
+
+
+def test_settings_that_are_lost_are_asked_for(classifier, source, tmp_path):
+    target = tmp_path / "out.csv"
+    classify_file(classifier, source, target)
+    settings = tmp_path / "out.csv.settings.json"
+    text = settings.read_text("utf-8")
+    for wrong, message in (("{", "cannot be read"), ("[]", "holds no settings")):
+        settings.write_text(wrong)
+        with pytest.raises(OptionError, match=message):
+            classify_file(classifier, source, target)
+    settings.unlink()
+    with pytest.raises(OptionError, match=r"there is no 'out.csv.settings.json'"):
+        classify_file(classifier, source, target)
+    settings.write_text(text)
+    assert classify_file(classifier, source, target).written == 0
+    target.unlink()  # of an output without rows, settings are of no interest
+    settings.write_text("{")
+    assert classify_file(classifier, source, target).written == len(TEXTS)
+
+
+def test_texts_that_are_compared_are_all_done_again(classifier, source, tmp_path):
+    target = tmp_path / "out.csv"
+    compared = Classifier(LABELS, classifier.lm, calibrate="batch")
+    classify_file(compared, source, target)
+    whole = target.read_bytes()
+    target.write_bytes(whole[: len(whole) // 2])
+    assert classify_file(compared, source, target).written == len(TEXTS)
+    assert target.read_bytes() == whole
+    assert classify_file(compared, source, target).written == 0
+
+
+def test_the_command_tells_by_its_status_that_texts_failed(monkeypatch, tmp_path, capsys):
+    from structgen.runtime import hf
+
+    labels, source, target = tmp_path / "l.txt", tmp_path / "in.txt", tmp_path / "out.csv"
+    labels.write_text("\n".join(LABELS))
+    source.write_text("short\n" + "long " * 100 + "\n")
+    lm = RandomLM(byte_vocabulary(), 5, context_length=300)
+    monkeypatch.setattr(hf, "load", lambda *_, **__: lm)
+    arguments = ["classify", "--labels", str(labels), "--in", str(source), "--out", str(target)]
+    assert main([*arguments, "--quiet"]) == 1
+    assert capsys.readouterr().out == "1 written, 1 failed, 0 skipped\n"
+    assert main([*arguments, "--quiet", "--none-of-these"]) == 1
+    assert "none_of_these was None and is 'none of these'" in capsys.readouterr().err

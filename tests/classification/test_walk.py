@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -13,7 +15,7 @@ from structgen.classification.segmentations import sum_segmentations
 from structgen.classification.walk import walk
 from structgen.compiler import compile  # noqa: A004
 from structgen.errors import ModelError, OptionError, VocabularyError
-from structgen.runtime.trees import ROOT, RowTree, open_tree
+from structgen.runtime.trees import ROOT, RowTree, TreeSource
 from structgen.schema.roots import OneOf
 from structgen.testing import RandomLM, byte_vocabulary, small_vocabulary
 from structgen.tokens.vocabulary import Vocabulary
@@ -26,9 +28,9 @@ LABELS = st.lists(WORDS, min_size=1, max_size=8, unique=True)
 PROMPT = [7, 8, 9]
 
 
-def opened(lm, prompts):
+def opened(lm, prompts, max_pass_tokens=4096):
     cache, logits = lm.prefill([list(ids) for ids in prompts])
-    return open_tree(lm, cache, len(prompts)), logits
+    return TreeSource(lm, cache, list(map(len, prompts)), max_pass_tokens), logits
 
 
 def canonical(label: str) -> list[int]:
@@ -37,13 +39,13 @@ def canonical(label: str) -> list[int]:
 
 
 @examples(60)
-@given(LABELS, st.integers(0, 99), st.sampled_from(["end", "open"]))
-def test_the_walk_gives_what_each_label_gives_alone(labels, seed, ending):
+@given(LABELS, st.integers(0, 99), st.sampled_from(["end", "open"]), st.integers(1, 60))
+def test_the_walk_gives_what_each_label_gives_alone(labels, seed, ending, most):
     lm = RandomLM(VOCABULARY, seed)
     ids = [canonical(label) for label in labels]
     prompts = [PROMPT, [1, 2]]
-    tree, first = opened(lm, prompts)
-    found = walk(tree, first, label_trie(ids), VOCABULARY.eos_token_ids, ending)
+    trees, first = opened(lm, prompts, most)
+    found = walk(trees, first, label_trie(ids), VOCABULARY.eos_token_ids, ending)
     for row, prompt in enumerate(prompts):
         for index, one in enumerate(ids):
             if ending == "end":
@@ -55,14 +57,25 @@ def test_the_walk_gives_what_each_label_gives_alone(labels, seed, ending):
 
 
 @examples(60)
-@given(LABELS, st.integers(0, 99), st.sampled_from(["end", "open"]), st.integers(1, 4))
-def test_the_search_finds_the_best_labels_and_proves_it(labels, seed, ending, k):
+@given(
+    LABELS,
+    st.integers(0, 99),
+    st.sampled_from(["end", "open"]),
+    st.integers(1, 4),
+    st.sampled_from([1, 2, 3, 5, 100]),
+)
+def test_the_search_finds_the_best_labels_and_proves_it(labels, seed, ending, k, most):
     lm = RandomLM(VOCABULARY, seed)
     trie = label_trie([canonical(label) for label in labels])
-    tree, first = opened(lm, [PROMPT])
-    exact = walk(tree, first, trie, VOCABULARY.eos_token_ids, ending).log_probs[0]
-    tree, first = opened(lm, [PROMPT])
-    found = best_labels(tree, first, trie, VOCABULARY.eos_token_ids, ending, k=k)
+    trees, first = opened(lm, [PROMPT])
+    exact = walk(trees, first, trie, VOCABULARY.eos_token_ids, ending).log_probs[0]
+    trees, first = opened(lm, [PROMPT])
+    lm.chunks.clear()
+    found = best_labels(
+        trees.open(), first, trie, VOCABULARY.eos_token_ids, ending, k=k, max_nodes=most
+    )
+    assert found.forward_passes == len(lm.chunks)
+    assert all(len(chunk) <= most for chunk in lm.chunks)
     assert found.proven(k)
     best = sorted(exact, reverse=True)[:k]
     assert [exact[label] for label in found.ranked()[:k]] == pytest.approx(best, abs=1e-4)
@@ -72,11 +85,49 @@ def test_the_search_finds_the_best_labels_and_proves_it(labels, seed, ending, k)
     assert np.exp(missing).sum() <= found.open_mass + 1e-6
 
 
+class Narrow(RandomLM):
+    """Reads trees by itself, and tells how many nodes each pass had."""
+
+    def __init__(self) -> None:
+        super().__init__(VOCABULARY, 5)
+        self.passes: list[int] = []
+
+    def open_tree(self, cache):
+        lm = self
+
+        class Counted(RowTree):
+            def read(self, token_ids, parents):
+                lm.passes.append(len(token_ids))
+                return super().read(token_ids, parents)
+
+        return Counted(self, cache, [len(row) for row in cache.rows])
+
+
+@pytest.mark.parametrize("most", [1, 7, 16, 50, 4096])
+def test_a_pass_holds_no_more_nodes_than_it_may(most):
+    ids = [canonical(a + b + c + d) for a in "abc" for b in "abc" for c in "abc" for d in "ab"]
+    random.Random(1).shuffle(ids)
+    trie, lm = label_trie(ids), Narrow()
+    whole = walk(*opened(lm, [PROMPT, PROMPT]), trie, VOCABULARY.eos_token_ids, "end")
+    lm.passes.clear()
+    trees, first = opened(lm, [PROMPT, PROMPT], most)
+    found = walk(trees, first, trie, VOCABULARY.eos_token_ids, "end")
+    np.testing.assert_allclose(found.log_probs, whole.log_probs, atol=1e-5)
+    longest = int(trie.depths.max()) + 1
+    assert max(lm.passes) <= max(most // 2, longest)  # of two rows; one way has to fit
+    assert found.forward_passes == len(lm.passes)
+    if most // 2 > longest:
+        # Only the way to where a pass begins is read again.
+        assert sum(lm.passes) <= len(trie) + (len(lm.passes) - 1) * (longest - 1)
+
+
 def test_a_search_that_runs_out_of_passes_says_so():
     lm = RandomLM(VOCABULARY, 1)
     trie = label_trie([canonical(a + b + c) for a in "abc" for b in "abc" for c in "ab"])
-    tree, first = opened(lm, [PROMPT])
-    found = best_labels(tree, first, trie, VOCABULARY.eos_token_ids, "end", k=3, max_passes=1)
+    trees, first = opened(lm, [PROMPT])
+    found = best_labels(
+        trees.open(), first, trie, VOCABULARY.eos_token_ids, "end", k=3, max_passes=1
+    )
     assert found.forward_passes == 1
     assert not found.proven(3)
     assert found.open_mass > 0
@@ -88,9 +139,9 @@ def test_a_search_that_runs_out_of_passes_says_so():
 def test_all_segmentations_are_summed(labels, seed):
     lm = RandomLM(VOCABULARY, seed)
     session = compile(OneOf(labels), VOCABULARY).session()
-    tree, first = opened(lm, [PROMPT])
+    trees, first = opened(lm, [PROMPT])
     found = sum_segmentations(
-        tree, first, session, VOCABULARY, {text: i for i, text in enumerate(labels)},
+        trees.open(), first, session, VOCABULARY, {text: i for i, text in enumerate(labels)},
         k=1, max_passes=500, max_open_mass=0.0,
     )  # fmt: skip
     assert found.open_mass == 0.0
@@ -105,9 +156,9 @@ def test_all_segmentations_are_summed(labels, seed):
 def test_what_is_not_summed_is_a_bound(labels, seed, max_passes):
     lm = RandomLM(VOCABULARY, seed)
     session = compile(OneOf(labels), VOCABULARY).session()
-    tree, first = opened(lm, [PROMPT])
+    trees, first = opened(lm, [PROMPT])
     found = sum_segmentations(
-        tree, first, session, VOCABULARY, {text: i for i, text in enumerate(labels)},
+        trees.open(), first, session, VOCABULARY, {text: i for i, text in enumerate(labels)},
         k=1, max_passes=max_passes, max_open_mass=1.0,
     )  # fmt: skip
     missing = 0.0
@@ -124,16 +175,16 @@ def test_a_model_without_finite_logits_is_an_error():
         def logits(self, token_ids):
             return super().logits(token_ids) * float("nan")
 
-    tree, first = opened(Broken(VOCABULARY), [PROMPT])
+    trees, first = opened(Broken(VOCABULARY), [PROMPT])
     with pytest.raises(ModelError, match="finite"):
-        walk(tree, first, label_trie([[97]]), VOCABULARY.eos_token_ids, "end")
+        walk(trees, first, label_trie([[97]]), VOCABULARY.eos_token_ids, "end")
 
 
 def test_a_node_cannot_follow_a_later_one():
     lm = RandomLM(VOCABULARY)
     cache, _ = lm.prefill([PROMPT])
     with pytest.raises(OptionError, match="node 0"):
-        RowTree(lm, cache, 1).read([1, 2], [1, ROOT])
+        RowTree(lm, cache, [3]).read([1, 2], [1, ROOT])
 
 
 @examples(40)

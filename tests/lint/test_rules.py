@@ -56,6 +56,24 @@ def nested(depth: int) -> type[BaseModel]:
     return inner
 
 
+def test_what_is_written_around_the_arguments_of_a_tool_needs_no_description():
+    def weather(city: str, days: int = 1) -> str:
+        """Look up the weather.
+
+        Args:
+            city: where.
+        """
+        return city * days
+
+    parameters = {"type": "object", "properties": {"q": {"type": "string"}}}
+    search = {"type": "function", "function": {"name": "search", "parameters": parameters}}
+    for options in ({}, {"parallel": True}, {"none": True}):
+        found = [f for f in sg.lint(sg.tools([weather, search], **options)) if f.code == "SG103"]
+        assert {f.message.split(": ")[1].split(";")[0] for f in found} == {"'days'", "'q'"}
+    own = model(name=Literal["a"], arguments=int)
+    assert paths("SG103", own) == ["$"]
+
+
 @pytest.mark.parametrize(
     ("schema", "found"),
     [

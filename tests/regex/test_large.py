@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from structgen import regex
 from structgen.regex import algebra, copies, minimise, refine, utf8
 from structgen.regex.charsets import CharSet
-from structgen.regex.dfa import Arc, Dfa
+from structgen.regex.dfa import Arc, letter_table
 from structgen.regex.limits import Meter
-from structgen.regex.refine import letter_table, product, smallest
+from structgen.regex.refine import product, smallest
 
 LETTERS: tuple[CharSet, ...] = (
     ((0x61, 0x61),),
@@ -36,16 +36,14 @@ def automata(draw: st.DrawFn) -> tuple[list[list[Arc]], list[int]]:
     return rows, draw(st.lists(st.integers(0, n - 1), unique=True))
 
 
-def from_arrays(found: tuple[list[list[Arc]], frozenset[int]] | None) -> Dfa:
-    return minimise.EMPTY if found is None else minimise.coarse(LETTERS, *found)
-
-
 @settings(deadline=None)
 @given(automata())
 def test_the_smallest_automaton(made: tuple[list[list[Arc]], list[int]]) -> None:
     rows, accepting = made
     by_state = minimise._minimal(LETTERS, rows, accepting)  # pyright: ignore[reportPrivateUsage]
-    assert from_arrays(smallest(rows, 3, accepting)) == by_state
+    found = minimise.from_table(LETTERS, smallest(rows, 3, accepting))
+    assert found == by_state
+    assert np.array_equal(found.table, letter_table(found.arcs, len(found.letters)))
 
 
 @given(st.lists(st.lists(st.integers(-1, 5), min_size=4, max_size=4), min_size=1))
@@ -72,7 +70,7 @@ def test_what_two_have_in_common(
     by_pair = algebra._intersect(LETTERS, left, right, Meter(1000))  # pyright: ignore[reportPrivateUsage]
     first = (letter_table(left[0], 3), left[1])
     second = (letter_table(right[0], 3), right[1])
-    assert from_arrays(product(first, second, Meter(1000))) == by_pair
+    assert minimise.from_table(LETTERS, product(first, second, Meter(1000))) == by_pair
 
 
 def test_a_product_stops_at_its_limit() -> None:
@@ -107,11 +105,16 @@ def test_the_bytes_of_many_states(
 ) -> None:
     dfa = minimise.minimal(LETTERS, *made)
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(utf8, "FEW_STATES", 0)
+        layered = regex.to_bytes(dfa, encoding)
+        patch.setattr(utf8, "FEW_STATES", 10**9)
         patch.setattr(utf8, "FEW_COPIES", 10**9)
         by_state = regex.to_bytes(dfa, encoding)
         patch.setattr(utf8, "FEW_COPIES", 0)
         together = regex.to_bytes(dfa, encoding)
-    assert texts(together) == texts(by_state)
-    assert len(together) == len(by_state)
-    inside = together.moves[together.moves[:, 0] >= together.characters]
-    assert np.all(inside[:, 3] < inside[:, 0])
+    for found in (together, layered):
+        assert texts(found) == texts(by_state)
+        assert len(found) == len(by_state)
+        assert np.all(np.diff(found.moves[:, 0].astype(np.int64) << 8 | found.moves[:, 1]) > 0)
+        inside = found.moves[found.moves[:, 0] >= found.characters]
+        assert np.all(inside[:, 3] < inside[:, 0])

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from structgen.runtime.hf import HFModel
 from structgen.runtime.kv_cache import SPARE
+from structgen.runtime.kv_layer import ROOM
 from tests.runtime.fakes import tiny_model, tiny_tokenizer
 
 TOKENS = st.lists(st.integers(0, 250), min_size=1, max_size=7)
@@ -70,6 +71,61 @@ def test_padding_is_packed_away(lm):
             row += [4, 5, 6, 7, 8, 9] if (turn % 2 == 1) == (i == 0) else [10]
     for row, got in zip(rows, logits, strict=True):
         torch.testing.assert_close(got, alone(lm, row), **CLOSE)
+
+
+def columns(cache):
+    """Where the first layer's keys begin in memory."""
+    return cache.kv.layers[0].keys.data_ptr()
+
+
+def test_a_cache_grows_in_place(lm):
+    cache, _ = lm.prefill([[1, 2], [3]])
+    lm.extend(cache, [[4], [5]])
+    begun, rows = columns(cache), [[1, 2, 4], [3, 5]]
+    for token in range(ROOM - 2):
+        logits = lm.extend(cache, [[token], [token]])
+        rows = [[*row, token] for row in rows]
+    assert columns(cache) == begun
+    for row, got in zip(rows, logits, strict=True):
+        torch.testing.assert_close(got, alone(lm, row), **CLOSE)
+    lm.extend(cache, [[6, 7, 8], [9]])
+    assert columns(cache) != begun
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.booleans(), TOKENS), max_size=10))
+@settings(deadline=None, max_examples=40)
+def test_twins_grow_on_their_own(lm, happenings):
+    caches, rows = [lm.prefill([[1, 2, 3]])[0]], [[1, 2, 3]]
+    for which, forks, chunk in happenings:
+        place = which % len(caches)
+        if forks:
+            caches.append(lm.fork(caches[place]))
+            rows.append(list(rows[place]))
+        [logits] = lm.extend(caches[place], [chunk])
+        rows[place] += chunk
+        torch.testing.assert_close(logits, alone(lm, rows[place]), **CLOSE)
+    for cache, row in zip(caches, rows, strict=True):
+        [logits] = lm.extend(cache, [[9]])
+        torch.testing.assert_close(logits, alone(lm, [*row, 9]), **CLOSE)
+
+
+def test_a_cache_may_leave_inference_mode_and_come_back(lm):
+    with torch.inference_mode():
+        cache, _ = lm.prefill([[1, 2]])
+        lm.extend(cache, [[3]])
+    lm.extend(cache, [[4]])
+    with torch.inference_mode():
+        [logits] = lm.extend(cache, [[5]])
+    torch.testing.assert_close(logits, alone(lm, [1, 2, 3, 4, 5]), **CLOSE)
+
+
+def test_a_cropped_cache_goes_on_from_there(lm):
+    cache, _ = lm.prefill([[1, 2]])
+    lm.extend(cache, [[3, 4, 5]])
+    cache.kv.crop(-2)
+    cache.mask, cache.lengths = cache.mask[:, :-2], [3]
+    [logits] = lm.extend(cache, [[6]])
+    torch.testing.assert_close(logits, alone(lm, [1, 2, 3, 6]), **CLOSE)
 
 
 def test_windows_cannot_be_joined():
