@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import operator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from structgen.schema import nodes
@@ -33,7 +34,9 @@ def rewritten(node: Node, change: Change) -> Node:
         case Object():
             node = _object(node, change)
         case Union():
-            node = nodes.union(rewritten(option, change) for option in node.options)
+            options = [rewritten(option, change) for option in node.options]
+            if not _same(options, node.options):
+                node = nodes.union(options)
         case Embedded():
             node = Embedded(rewritten(node.node, change))
         case Parts():
@@ -78,8 +81,15 @@ def parts(*roots: Node) -> Iterator[Node]:
                 pass
 
 
+def _same(one: Sequence[Node], other: Sequence[Node]) -> bool:
+    """Whether the very same nodes stand in two places: then nothing has to be made anew."""
+    return all(map(operator.is_, one, other))
+
+
 def _array(node: Array, change: Change) -> Node:
     item = node.item if isinstance(node.item, Never) else rewritten(node.item, change)
+    if item is node.item and not (node.contains or node.prefix or node.ways):
+        return node
     contains = (
         replace(part, item=rewritten(part.item, change), rest=rewritten(part.rest, change))
         for part in node.contains
@@ -105,12 +115,18 @@ def _ways(place: tuple[Way, ...], change: Change) -> Iterator[Way]:
 
 def _object(node: Object, change: Change) -> Object:
     """A property that became impossible is left out where it may be."""
-    properties = [replace(prop, node=rewritten(prop.node, change)) for prop in node.properties]
+    before = [prop.node for prop in node.properties]
+    before += [part for extra in node.extras for part in (extra.key, extra.value)]
+    after = [rewritten(part, change) for part in before]
+    if _same(after, before):
+        return node
+    properties = [
+        replace(prop, node=part) for prop, part in zip(node.properties, after, strict=False)
+    ]
     kept = [prop for prop in properties if prop.required or not isinstance(prop.node, Never)]
     lost = {prop.name for prop in node.properties} - {prop.name for prop in kept}
-    extras = (
-        Extra(rewritten(extra.key, change), rewritten(extra.value, change)) for extra in node.extras
-    )
+    others = after[len(properties) :]
+    extras = map(Extra, others[::2], others[1::2])
     return replace(
         node,
         properties=tuple(kept),
