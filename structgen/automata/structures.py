@@ -309,13 +309,17 @@ class _ObjectBuilder:
             found = {**above, byte: found}
         return found
 
-    def _without_too_many(self, position: int, written: int, most: int) -> _Keys:
-        """The properties that may come next without having too many in the end."""
+    def _within_bounds(self, position: int, written: int) -> _Keys:
+        """The properties that may come next without having too many or too few in the end."""
+        least = 0 if self._extras else self._count.least
+        most = len(self._slots) if self._count.most is None else self._count.most
         keys: list[int] = []
-        for index in range(position, len(self._slots)):
+        for index, slot in enumerate(self._slots[position:], position):
+            if written + len(self._slots) - index < least:
+                break
             if written + 1 + self._required_from[index + 1] <= most:
                 keys.append(index)
-            if self._slots[index].required:
+            if slot.required:
                 break
         if tuple(keys) not in self._fewer:
             found: _Keys = None
@@ -333,9 +337,9 @@ class _ObjectBuilder:
         if self._count.in_registers:
             return keys, extras, settled
         most = self._count.most
-        if most is not None:
-            keys = self._without_too_many(position, written, most)
-            extras = extras and written < most
+        if self._count.ceiling:
+            keys = self._within_bounds(position, written)
+            extras = extras and (most is None or written < most)
         return keys, extras, settled and written >= self._count.least
 
     def _wire(self, state: int, place: _Place, first: bool, closed: int) -> None:

@@ -239,6 +239,17 @@ def test_masks_are_written_to_the_callers_memory():
     assert not sessions[0].mask().flags.writeable
 
 
+def test_a_key_behind_which_too_few_could_follow_is_no_choice():
+    schema = {
+        "type": "object",
+        "properties": {"a": {"const": 1}, "ab": {"const": 2}},
+        "required": ["ab"],
+        "minProperties": 2,
+        "additionalProperties": False,
+    }
+    assert bytes(forced_bytes(compile(schema, BYTES).session())) == b'{"a": 1, "ab": 2}'
+
+
 @examples(40)
 @given(strategies.schemas(), SEEDS)
 def test_forced_bytes_are_those_without_a_choice(schema, seed):
