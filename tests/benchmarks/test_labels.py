@@ -201,10 +201,12 @@ import numpy as np
 from tokenizers import Tokenizer
 import structgen as sg
 from structgen.tokens.vocabulary import Vocabulary
+from tests.benchmarks.conftest import EOS
 from tests.benchmarks.test_labels import FORMS, lines
 from tests.benchmarks.test_memory import resident_bytes
 
-vocabulary = Vocabulary.from_tokenizer(Tokenizer.from_file(sys.argv[1]), width=int(sys.argv[2]))
+tokenizer = Tokenizer.from_file(sys.argv[1])
+vocabulary = Vocabulary.from_tokenizer(tokenizer, int(sys.argv[2]), eos_token_ids=[EOS])
 row = np.zeros(vocabulary.n_words, np.int32)
 make = FORMS[sys.argv[3]]
 sg.compile(make(["a", "b"]), vocabulary).session().fill_mask(row)
