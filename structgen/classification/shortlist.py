@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
@@ -13,6 +14,8 @@ from structgen.errors import MissingDependencyError, OptionError
 from structgen.taxonomy import Taxonomy
 
 WORD = r"(?u)\b\w+\b"
+_SEAMS = re.compile(r"_|(?<=[^\W\d_A-Z])(?=[A-Z])")
+"""Where words of a name such as `card_arrival` or `cardArrival` meet."""
 
 Retriever: TypeAlias = Callable[[str, int], Sequence[str]]
 """The labels that fit a text best, best first, at most so many."""
@@ -48,8 +51,9 @@ class BM25:
         self._index.index(tokens, show_progress=False)
 
     def _tokens(self, texts: list[str]) -> Any:
+        parted = [_SEAMS.sub(" ", text) for text in texts]
         # Words of one letter count too, else labels such as "C" have none.
-        return self._bm25s.tokenize(texts, stopwords="en", token_pattern=WORD, show_progress=False)
+        return self._bm25s.tokenize(parted, stopwords="en", token_pattern=WORD, show_progress=False)
 
     def __call__(self, text: str, k: int) -> list[str]:
         k = min(k, len(self._labels))

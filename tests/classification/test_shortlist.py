@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from structgen.classification.classifier import Classifier
-from structgen.classification.shortlist import Nearest
+from structgen.classification.shortlist import BM25, Nearest
 from structgen.errors import OptionError
 from structgen.taxonomy import Taxonomy
 from tests.classification.examples import LABELS
@@ -38,10 +38,16 @@ def test_nearest_finds_by_the_angle():
 
 def test_bm25_finds_by_words():
     pytest.importorskip("bm25s", reason="the extra `retrieval` is not installed")
-    from structgen.classification.shortlist import BM25
-
     found = BM25(Taxonomy(["Dog Leashes", "Cat Food", "Garden Hoses"]))("a leash for dog walks", 3)
     assert found == ["Dog Leashes"]
     assert BM25(Taxonomy(["C", "R", "Go"]))("written in C", 2)[0] == "C"
     with pytest.raises(OptionError, match="no words"):
         BM25(Taxonomy(["?", "!"]))
+
+
+def test_bm25_takes_names_apart():
+    pytest.importorskip("bm25s", reason="the extra `retrieval` is not installed")
+    find = BM25(Taxonomy(["card_arrival", "exchangeRate", "ATM fee", "top_up_by_card_charge"]))
+    assert find("When does my card come?", 4) == ["card_arrival", "top_up_by_card_charge"]
+    assert find("What is the rate?", 4) == ["exchangeRate"]
+    assert find("fees at an atm", 4) == ["ATM fee"]
