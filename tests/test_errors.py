@@ -508,6 +508,11 @@ def test_labels_that_cannot_be_written_are_named_together(source):
     compile(source, BYTES, banned_token_ids=[0xC3])
 
 
+def test_a_label_in_quotes_that_cannot_be_written_is_shown_as_it_is():
+    with pytest.raises(VocabularyError, match=r"""among them '"a"é"';"""):
+        compile(OneOf(['"a"é"', "ok"]), without(0xC3))
+
+
 def test_of_many_labels_that_cannot_be_written_a_few_are_named():
     labels = [f"é{i}" for i in range(1000)] + [f"e{i}" for i in range(1000)]
     with pytest.raises(VocabularyError, match=r"cannot write 1000 of 2000 labels") as caught:

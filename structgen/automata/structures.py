@@ -337,7 +337,7 @@ class _ObjectBuilder:
         if self._count.in_registers:
             return keys, extras, settled
         most = self._count.most
-        if self._count.ceiling:
+        if most is not None or self._count.least:
             keys = self._within_bounds(position, written)
             extras = extras and (most is None or written < most)
         return keys, extras, settled and written >= self._count.least

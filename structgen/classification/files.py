@@ -284,7 +284,9 @@ def _figures(result: Classification, columns: Columns) -> Row:
 
 def _failure(error: UsageError, form: str) -> Row:
     kind, message = type(error).__name__, str(error)
-    told = {"type": kind, "message": message} if form == "jsonl" else f"{kind}: {message}"
+    # A row of CSV stays one line, so that a run that goes on finds where each one ends.
+    line = " ".join(f"{kind}: {message}".split())
+    told = {"type": kind, "message": message} if form == "jsonl" else line
     return {"label": "", "error": told}
 
 

@@ -73,6 +73,7 @@ class _Loops:
         if self._nfa.final not in states or self._nfa.loops.isdisjoint(states):
             return states
         for loop in sorted(self._nfa.loops.intersection(states)):
+            self._meter.spend(len(states) // 8 + 1)
             if loop in states and (letters := self._letters(loop)):
                 kept = {loop, self._nfa.final}
                 states = frozenset(

@@ -10,6 +10,7 @@ import inspect
 import logging
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, cast
 
@@ -111,6 +112,7 @@ class HFModel:
         width = _logits_width(model)
         eos = _model_eos(model, width)
         self.vocabulary = Vocabulary.from_tokenizer(tokenizer, width=width, eos_token_ids=eos)
+        self._only_attends = _only_attends(model)
         self._keep_last = "logits_to_keep" in inspect.signature(model.forward).parameters
 
     def __repr__(self) -> str:
@@ -155,7 +157,8 @@ class HFModel:
         cache.append(real, lengths)
         positions = (cache.mask.cumsum(-1) - 1).clamp(min=0)[:, -token_ids.shape[1] :]  # [B, K]
         wide = wide_products(self.device, self.model.dtype, token_ids.numel())
-        with wide, packed_products(real, sum(lengths)):
+        packed = packed_products(real, sum(lengths)) if self._only_attends else nullcontext()
+        with wide, packed:
             output = self.model(
                 input_ids=token_ids,
                 attention_mask=cache.mask if cache.padded else None,
@@ -211,6 +214,18 @@ class HFModel:
         """What stands for an empty prompt: a model needs at least one token to go on from."""
         bos = self.tokenizer.bos_token_id
         return bos if isinstance(bos, int) else self.vocabulary.eos_token_ids[0]
+
+
+def _only_attends(model: PreTrainedModel) -> bool:
+    """Whether no layer looks at its neighbours but by attention, which a mask keeps from padding.
+
+    Convolutions and recurrent layers read the vectors of padding too.
+    """
+    kinds = getattr(model.config.get_text_config(), "layer_types", None) or ()
+    mixers = torch.nn.Conv1d | torch.nn.ZeroPad2d  # of state-space models, and of RWKV
+    return all("attention" in kind and "linear" not in kind for kind in kinds) and not any(
+        isinstance(module, mixers) for module in model.modules()
+    )
 
 
 def _check_device(device: str | torch.device | None) -> torch.device:

@@ -25,6 +25,8 @@ class GrowingLayer(DynamicLayer):
 
     _room: tuple[Tensor, Tensor] | None = None
     """Keys and values [B, heads, T + free, size]; None of a copy, which must not write to them."""
+    _filled = 0
+    """Columns of the room that were written, which a copy may still look at."""
 
     @classmethod
     def of(cls, layer: DynamicLayer) -> GrowingLayer:
@@ -46,12 +48,15 @@ class GrowingLayer(DynamicLayer):
         old, new = self.keys.shape[2], self.keys.shape[2] + key_states.shape[2]
         room = self._room
         if room is None or not (
-            _begins(self.keys, room[0], new) and _begins(self.values, room[1], new)
+            old == self._filled
+            and _begins(self.keys, room[0], new)
+            and _begins(self.values, room[1], new)
         ):
             columns = new + max(ROOM, new // 4)
             room = self._room = _roomy(self.keys, columns), _roomy(self.values, columns)
         for tensor, states in zip(room, (key_states, value_states), strict=True):
             tensor[:, :, old:new] = states
+        self._filled = new
         self.keys, self.values = room[0][:, :, :new], room[1][:, :, :new]
         return self.keys, self.values
 

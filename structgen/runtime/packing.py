@@ -42,7 +42,7 @@ class _PackedLinear(TorchFunctionMode):
         self._shape = real.shape
         flat = real.flatten()
         self._places = flat.nonzero()[:, 0]
-        # Padding gets the vector of some real token: finite, and never looked at.
+        # Padding gets the vector of some real token: finite, and hidden by the attention mask.
         self._origins = (flat.cumsum(0) - 1).clamp(min=0)
 
     def __torch_function__(

@@ -70,4 +70,8 @@ def _is_spelled(data: bytes, pieces: frozenset[bytes], longest: int) -> bool:
 def _text(label: bytes) -> str:
     """A label as it was declared; in JSON it is quoted."""
     text = label.decode()
-    return json.loads(text) if text.startswith('"') and text.endswith('"') and text != '"' else text
+    try:
+        found = json.loads(text)
+    except ValueError:  # a plain text
+        return text
+    return found if isinstance(found, str) else text

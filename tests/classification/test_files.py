@@ -10,7 +10,7 @@ import pytest
 from structgen.classification.classifier import Classifier
 from structgen.classification.files import Columns, classify_file
 from structgen.cli import main
-from structgen.errors import InvalidTextError, OptionError
+from structgen.errors import InvalidTextError, OptionError, UsageError
 from structgen.testing import RandomLM, byte_vocabulary
 
 LABELS = ["billing", "sales", "technical"]
@@ -149,6 +149,18 @@ def test_a_text_that_is_too_long_has_an_error_and_no_label(source, tmp_path, end
     assert error["type"] == "PromptTooLongError" if ending == "jsonl" else "the prompt has" in error
     again = classify_file(short, source, target, Columns(top=2, probabilities=True))
     assert (again.written, again.failed, again.skipped) == (0, 0, len(TEXTS) + 2)
+
+
+def test_an_error_of_several_lines_does_not_stop_a_run_that_goes_on(lm, source, tmp_path):
+    def prompt(text: str) -> str:
+        if text == TEXTS[1]:
+            raise UsageError("line one\nline two")
+        return text
+
+    classifier, target = Classifier(LABELS, lm, prompt=prompt), tmp_path / "out.csv"
+    assert classify_file(classifier, source, target).failed == 1
+    assert read(target)[1]["error"] == "UsageError: line one line two"
+    assert classify_file(classifier, source, target).skipped == len(TEXTS)
 
 
 @pytest.mark.parametrize(

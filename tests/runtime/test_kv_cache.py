@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import pytest
 import torch
 import transformers
@@ -10,7 +12,7 @@ from hypothesis import strategies as st
 
 from structgen.runtime.hf import HFModel
 from structgen.runtime.kv_cache import SPARE
-from structgen.runtime.kv_layer import ROOM
+from structgen.runtime.kv_layer import ROOM, GrowingLayer
 from tests.runtime.fakes import tiny_model, tiny_tokenizer
 
 TOKENS = st.lists(st.integers(0, 250), min_size=1, max_size=7)
@@ -141,3 +143,17 @@ def test_windows_cannot_be_joined():
     assert not lm.can_join(cache)
     logits = lm.extend(lm.select(cache, [1]), [[7]])
     torch.testing.assert_close(logits[0], alone(lm, [4, 5, 6, 7]), **CLOSE)
+
+
+def test_a_cropped_layer_leaves_its_twin_alone():
+    def columns(count: int, value: int) -> torch.Tensor:
+        return torch.full((1, 1, count, 2), float(value))
+
+    layer = GrowingLayer()
+    for count, value in ((3, 1), (2, 2)):
+        layer.update(columns(count, value), columns(count, value))
+    twin = copy.copy(layer)
+    layer.crop(-2)
+    layer.update(columns(2, 9), columns(2, 9))
+    assert twin.keys[0, 0, :, 0].tolist() == [1, 1, 1, 2, 2]
+    assert layer.keys[0, 0, :, 0].tolist() == [1, 1, 1, 9, 9]

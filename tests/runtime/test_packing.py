@@ -7,6 +7,7 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from torch.utils._python_dispatch import TorchDispatchMode
+from transformers import Lfm2Config, Lfm2ForCausalLM
 
 from structgen.runtime import hf, packing, upcast
 from structgen.runtime.hf import HFModel
@@ -106,3 +107,19 @@ def test_packed_products_of_16_bits_are_computed_in_float32(always, monkeypatch)
     cache, _ = lm.prefill([[1], [2], [3]])
     lm.extend(cache, [[4], [5] * upcast.MIN_VECTORS, [6]])
     assert set(used) == {upcast.MIN_VECTORS + 2}
+
+
+@torch.no_grad()
+def test_layers_that_read_their_neighbours_see_no_other_row(always):
+    """A convolution reads padding too, which must not hold the vectors of another row."""
+    torch.manual_seed(0)
+    config = Lfm2Config(
+        vocab_size=300, hidden_size=32, num_hidden_layers=3, num_attention_heads=2,
+        num_key_value_heads=1, intermediate_size=32, full_attn_idxs=[1],
+    )  # fmt: skip
+    lm = HFModel(Lfm2ForCausalLM(config), tiny_tokenizer())
+    prompts = [list(range(5, 45)), [7, 9, 11], list(range(100, 130))]
+    _, together = lm.prefill(prompts)
+    for prompt, logits in zip(prompts, together, strict=True):
+        _, alone = lm.prefill([prompt])
+        torch.testing.assert_close(logits, alone[0], atol=1e-5, rtol=1e-4)
