@@ -135,6 +135,40 @@ def _forbid_some(logits: int, first: int, word: int, keep: Bits, never: int) -> 
             _blend(logits, first + part, keep, byte * unsigned(LANES), never)
 
 
+@inlined
+def forbid_row(
+    logits: int, start: int, width: int, words: NDArray[np.int32], keep: Bits, never: int
+) -> bool:
+    """`forbid` for the row that begins `start` items behind an address; whether it is empty."""
+    whole = unsigned(width // 32)
+    nothing = True
+    index = unsigned(0)
+    while index < whole:
+        while index + unsigned(GROUP) <= whole and _all_ones(words, index):
+            nothing = False
+            index += unsigned(GROUP)
+        end = min(index + unsigned(GROUP), whole)
+        while index < end:
+            word = words[index]
+            if word == 0:
+                first = index
+                while index < whole and words[index] == 0:
+                    index += unsigned(1)
+                for i in range(start + unsigned(32) * first, start + unsigned(32) * index):
+                    _put(logits, i, keep, never)
+                continue
+            nothing = False
+            if word != -1:
+                _forbid_some(logits, start + unsigned(32) * index, word, keep, never)
+            index += unsigned(1)
+    for column in range(unsigned(32) * whole, unsigned(width)):
+        if (words[whole] >> np.int32(column & unsigned(31))) & 1:
+            nothing = False
+        else:
+            _put(logits, start + column, keep, never)
+    return nothing
+
+
 @kernel
 def forbid(
     address: int,
@@ -157,34 +191,6 @@ def forbid(
         never: of the same type as `keep`.
         empty: [B], set to whether the mask allows no column at all.
     """
-    logits = unsigned(address)
-    whole = unsigned(width // 32)
     for row in range(packed.shape[0]):
-        words = packed[row]
         start = unsigned(row) * unsigned(stride)
-        nothing = True
-        index = unsigned(0)
-        while index < whole:
-            while index + unsigned(GROUP) <= whole and _all_ones(words, index):
-                nothing = False
-                index += unsigned(GROUP)
-            end = min(index + unsigned(GROUP), whole)
-            while index < end:
-                word = words[index]
-                if word == 0:
-                    first = index
-                    while index < whole and words[index] == 0:
-                        index += unsigned(1)
-                    for i in range(start + unsigned(32) * first, start + unsigned(32) * index):
-                        _put(logits, i, keep, never)
-                    continue
-                nothing = False
-                if word != -1:
-                    _forbid_some(logits, start + unsigned(32) * index, word, keep, never)
-                index += unsigned(1)
-        for column in range(unsigned(32) * whole, unsigned(width)):
-            if (words[whole] >> np.int32(column & unsigned(31))) & 1:
-                nothing = False
-            else:
-                _put(logits, start + column, keep, never)
-        empty[row] = nothing
+        empty[row] = forbid_row(unsigned(address), start, width, packed[row], keep, never)

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from structgen.errors import UsageError
-from structgen.runtime.mask_kernels import Bits, forbid, keep_table
+from structgen.runtime.mask_kernels import Bits, keep_table
 from structgen.runtime.mask_store import NEVER, MaskStore, forbid_unset, unpack
+from structgen.runtime.mask_team import forbid_together
 from structgen.tokens.mask_rows import MaskRow
 
 __all__ = ["Masker", "apply_masks", "masker_for", "n_words", "unpack"]
@@ -70,7 +71,7 @@ def _apply_on_cpu(logits: Tensor, packed: NDArray[np.int32] | Tensor) -> NDArray
             return empty
     keep, never = _constants(logits.dtype)
     empty = np.empty(rows, np.bool_)
-    forbid(logits.data_ptr(), stride, width, words, keep, never, empty)
+    forbid_together(logits.data_ptr(), stride, width, words, keep, never, empty)
     return empty
 
 

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from structgen.runtime import mask_team
 from structgen.runtime.masking import Masker, apply_masks, n_words, unpack
 from tests.runtime.fakes import pack
 
@@ -75,6 +78,46 @@ def test_masks_agree_with_a_loop_over_bits(n_rows, width, density, seed, junk, d
     assert empty.tolist() == [not row.any() for row in bits]
     if width:
         assert np.array_equal(unpack(torch.from_numpy(packed), width).numpy(), bits)
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 3])
+@settings(deadline=None, max_examples=40)
+@given(
+    n_rows=st.integers(1, 40),
+    width=st.sampled_from([1, 33, 600]),
+    seed=st.integers(0, 1000),
+    dtype=st.sampled_from([torch.float32, torch.float64, torch.bfloat16]),
+)
+def test_a_team_of_threads_masks_as_one_does(n_threads, n_rows, width, seed, dtype):
+    random = np.random.default_rng(seed)
+    bits = random.random((n_rows, width)) < random.random((n_rows, 1)).round(1)
+    values = torch.from_numpy(random.standard_normal((n_rows, width))).to(dtype)
+    alone, together = values.clone(), values.clone()
+    packed = packed_rows(bits, junk=False)
+    empty = apply_masks(alone, packed)
+    before = torch.get_num_threads()
+    torch.set_num_threads(n_threads)
+    try:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(mask_team, "LEAST_ITEMS", 0)
+            found = apply_masks(together, packed)
+    finally:
+        torch.set_num_threads(before)
+    assert torch.equal(together, alone)
+    assert found.tolist() == empty.tolist() == [not row.any() for row in bits]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="torch is linked with GNU OpenMP on Linux only")
+def test_the_team_is_found_on_linux():
+    assert mask_team._team() is not None
+
+
+def test_without_a_team_one_thread_masks_a_large_batch(monkeypatch):
+    monkeypatch.setattr(mask_team, "LEAST_ITEMS", 0)
+    monkeypatch.setattr(mask_team, "_team", lambda: None)
+    logits = torch.zeros((5, 40))
+    apply_masks(logits, np.zeros((5, 2), np.int32))
+    assert logits.eq(NEVER).all()
 
 
 def test_what_surrounds_the_logits_is_not_touched():

@@ -1,0 +1,133 @@
+"""Masking the rows of a large batch with the threads that torch's own operations use.
+
+Threads of our own would compete with torch's, which keep spinning for a while behind each
+operation: 64 rows took 51 us a row with two threads of ours, 43 with one. So the rows are given to
+the OpenMP runtime that torch is linked with. Where there is none to be found (torch is linked with
+another one on macOS and Windows), one thread does it all.
+"""
+
+# ruff: noqa: ARG001  # numba gives intrinsics all of a call's parts
+
+from __future__ import annotations
+
+import ctypes
+import logging
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from structgen.runtime.mask_kernels import LANES, Bits, forbid, forbid_row, unsigned
+
+LEAST_ITEMS = 2**19
+"""Logits below which a team of threads takes longer to call together than one to do the work."""
+PARTS = 4
+"""Runs of rows that each thread has on average: rows of one run are next to each other in memory,
+and a thread that is late, or has the harder rows, leaves more of them to the others."""
+N_FIELDS = 11
+"""Integers that tell the threads what to do, in the order of `forbid_together`."""
+
+log = logging.getLogger("structgen")
+
+if TYPE_CHECKING:
+
+    def _taken(address: int) -> int: ...
+    def _pointer(address: int) -> Any: ...
+    def _array(pointer: Any, shape: Any, dtype: Any) -> Any: ...
+
+else:
+    from llvmlite import ir
+    from numba import carray as _array
+    from numba import types
+    from numba.extending import intrinsic
+
+    @intrinsic
+    def _taken(typing_context, address):
+        """The int64 at an address, which is one more from then on: each caller gets another."""
+
+        def generate(context, builder, signature, arguments):
+            number = ir.IntType(64)
+            target = builder.inttoptr(arguments[0], number.as_pointer())
+            return builder.atomic_rmw("add", target, ir.Constant(number, 1), "monotonic")
+
+        return types.int64(types.int64), generate
+
+    @intrinsic
+    def _pointer(typing_context, address):
+        """An address as what `numba.carray` takes."""
+
+        def generate(context, builder, signature, arguments):
+            return builder.inttoptr(arguments[0], ir.IntType(8).as_pointer())
+
+        return types.voidptr(types.int64), generate
+
+
+def forbid_together(
+    address: int,
+    stride: int,
+    width: int,
+    packed: NDArray[np.int32],
+    keep: Bits,
+    never: int,
+    empty: NDArray[np.bool_],
+) -> None:
+    """`mask_kernels.forbid` with as many threads as torch uses, where that pays."""
+    n_threads = min(torch.get_num_threads(), packed.shape[0])
+    team = _team() if n_threads > 1 and packed.shape[0] * width >= LEAST_ITEMS else None
+    if team is None:
+        forbid(address, stride, width, packed, keep, never, empty)
+        return
+    n_rows, n_words = packed.shape
+    n_parts = min(n_rows, PARTS * n_threads)
+    places = packed.ctypes.data, keep.ctypes.data, empty.ctypes.data
+    logits = address, stride, width, int(never)
+    job = np.array([0, n_parts, n_rows, n_words, *logits, *places], np.int64)
+    team(_worker(keep.itemsize).address, job.ctypes.data, n_threads, 0)
+
+
+@cache
+def _team() -> Callable[[int, int, int, int], None] | None:
+    """GNU OpenMP's entry `parallel(function, argument, threads, flags)` as torch has it loaded.
+
+    Each thread of the team calls `function(argument)`. It is what compilers emit for a parallel
+    region, and part of the runtime's stable interface. Looked up behind torch's own library, it
+    is that of torch, even if another copy of the runtime is loaded.
+    """
+    library = Path(torch.__file__).parent / "lib" / "libtorch_cpu.so"
+    try:
+        team = ctypes.CDLL(str(library)).GOMP_parallel
+    except (OSError, AttributeError) as error:
+        log.debug("batches are masked by one thread: %s", error)
+        return None
+    team.argtypes = ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint
+    team.restype = None
+    return team
+
+
+@cache
+def _worker(size: int) -> Any:
+    """What each thread does for logits of `size` bytes, as a callback of C."""
+    import numba
+
+    item = np.dtype(f"i{size}").type
+
+    @numba.cfunc(numba.types.void(numba.types.voidptr), cache=True)
+    def work(argument: Any) -> None:
+        job = _array(argument, N_FIELDS, np.int64)
+        n_parts, n_rows, width = job[1], job[2], job[6]
+        packed = _array(_pointer(job[8]), (n_rows, job[3]), np.int32)
+        keep = _array(_pointer(job[9]), 256 * LANES, item)
+        empty = _array(_pointer(job[10]), n_rows, np.bool_)
+        address, stride, never = unsigned(job[4]), unsigned(job[5]), item(job[7])
+        part = _taken(job.ctypes.data)
+        while part < n_parts:
+            for row in range(part * n_rows // n_parts, (part + 1) * n_rows // n_parts):
+                start = unsigned(row) * stride
+                empty[row] = forbid_row(address, start, width, packed[row], keep, never)
+            part = _taken(job.ctypes.data)
+
+    return work
