@@ -23,6 +23,8 @@ LANES = 8
 """Logits that are blended at once, one for each bit of a byte."""
 GROUP = 8
 """Words that are skipped at once where they allow everything."""
+BLOCK = 64 * GROUP
+"""Words that are looked through at once for the few that forbid something."""
 
 Bits: TypeAlias = NDArray[np.signedinteger[Any]]
 """Logits as integers of their own size."""
@@ -136,18 +138,54 @@ def _forbid_some(logits: int, first: int, word: int, keep: Bits, never: int) -> 
 
 
 @inlined
+def _forbid_few(
+    logits: int,
+    start: int,
+    words: NDArray[np.int32],
+    index: int,
+    found: NDArray[np.uint64],
+    keep: Bits,
+    never: int,
+) -> bool:
+    """Mask a block of words if most of its groups allow everything; whether they do.
+
+    What is to be masked is listed first, without branches: where a zero comes next is not to be
+    foreseen, so that a branch on it would be mispredicted about once for each.
+    """
+    n_groups = unsigned(0)
+    for group in range(index, index + unsigned(BLOCK), unsigned(GROUP)):
+        found[n_groups] = group
+        n_groups += unsigned(not _all_ones(words, group))
+    if n_groups > BLOCK // GROUP // 2:
+        return False
+    n_words = unsigned(BLOCK // GROUP)
+    for i in range(unsigned(0), n_groups):
+        for place in range(found[i], found[i] + unsigned(GROUP)):
+            found[n_words] = place
+            n_words += unsigned(words[place] != -1)
+    for i in range(unsigned(BLOCK // GROUP), n_words):
+        word = words[found[i]]
+        _forbid_some(logits, start + unsigned(32) * found[i], word, keep, never)
+    return True
+
+
+@inlined
 def forbid_row(
     logits: int, start: int, width: int, words: NDArray[np.int32], keep: Bits, never: int
 ) -> bool:
     """`forbid` for the row that begins `start` items behind an address; whether it is empty."""
     whole = unsigned(width // 32)
+    found = np.empty(BLOCK, np.uint64)
     nothing = True
     index = unsigned(0)
     while index < whole:
-        while index + unsigned(GROUP) <= whole and _all_ones(words, index):
+        if index + unsigned(BLOCK) <= whole and _forbid_few(
+            logits, start, words, index, found, keep, never
+        ):
             nothing = False
-            index += unsigned(GROUP)
-        end = min(index + unsigned(GROUP), whole)
+            index += unsigned(BLOCK)
+            continue
+        end = min(index + unsigned(BLOCK), whole)
         while index < end:
             word = words[index]
             if word == 0:

@@ -21,10 +21,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from structgen.runtime.mask_kernels import LANES, Bits, forbid, forbid_row, unsigned
+from structgen.runtime.mask_kernels import LANES, Bits, forbid, forbid_row, kernel, unsigned
 
-LEAST_ITEMS = 2**19
-"""Logits below which a team of threads takes longer to call together than one to do the work."""
+LEAST_WORK = 2**13
+"""Words with a zero below which calling a team together takes longer than doing the work alone."""
 PARTS = 4
 """Runs of rows that each thread has on average: rows of one run are next to each other in memory,
 and a thread that is late, or has the harder rows, leaves more of them to the others."""
@@ -77,7 +77,7 @@ def forbid_together(
 ) -> None:
     """`mask_kernels.forbid` with as many threads as torch uses, where that pays."""
     n_threads = min(torch.get_num_threads(), packed.shape[0])
-    team = _team() if n_threads > 1 and packed.shape[0] * width >= LEAST_ITEMS else None
+    team = _team() if n_threads > 1 and _is_much(packed, LEAST_WORK) else None
     if team is None:
         forbid(address, stride, width, packed, keep, never, empty)
         return
@@ -87,6 +87,18 @@ def forbid_together(
     logits = address, stride, width, int(never)
     job = np.array([0, n_parts, n_rows, n_words, *logits, *places], np.int64)
     team(_worker(keep.itemsize).address, job.ctypes.data, n_threads, 0)
+
+
+@kernel
+def _is_much(packed: NDArray[np.int32], least: int) -> bool:
+    """Whether at least so many words forbid something; the others are skipped."""
+    count = 0
+    for row in range(packed.shape[0]):
+        for word in packed[row]:
+            count += word != -1
+        if count >= least:
+            return True
+    return False
 
 
 @cache

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from structgen.runtime import mask_team
+from structgen.runtime.mask_kernels import BLOCK
 from structgen.runtime.masking import Masker, apply_masks, n_words, unpack
 from tests.runtime.fakes import pack
 
@@ -99,7 +100,7 @@ def test_a_team_of_threads_masks_as_one_does(n_threads, n_rows, width, seed, dty
     torch.set_num_threads(n_threads)
     try:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(mask_team, "LEAST_ITEMS", 0)
+            patch.setattr(mask_team, "LEAST_WORK", 0)
             found = apply_masks(together, packed)
     finally:
         torch.set_num_threads(before)
@@ -113,11 +114,31 @@ def test_the_team_is_found_on_linux():
 
 
 def test_without_a_team_one_thread_masks_a_large_batch(monkeypatch):
-    monkeypatch.setattr(mask_team, "LEAST_ITEMS", 0)
+    monkeypatch.setattr(mask_team, "LEAST_WORK", 0)
     monkeypatch.setattr(mask_team, "_team", lambda: None)
     logits = torch.zeros((5, 40))
     apply_masks(logits, np.zeros((5, 2), np.int32))
     assert logits.eq(NEVER).all()
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    width=st.integers(32 * BLOCK - 3, 96 * BLOCK + 70),
+    zeros=st.lists(st.integers(0, 96 * BLOCK + 69), max_size=40),
+    runs=st.lists(st.tuples(st.integers(0, 96 * BLOCK), st.integers(1, 40_000)), max_size=3),
+    ones=st.booleans(),
+)
+def test_wide_masks_with_few_zeros_or_long_runs(width, zeros, runs, ones):
+    bits = np.full(96 * BLOCK + 70, ones)
+    for start, length in runs:
+        bits[start : start + length] ^= True
+    bits[zeros] ^= True
+    bits = bits[None, :width]
+    values = torch.arange(width, dtype=torch.float32)[None]
+    expected = values.masked_fill(~torch.from_numpy(bits), NEVER)
+    empty = apply_masks(values, packed_rows(bits, junk=False))
+    assert torch.equal(values, expected)
+    assert empty.tolist() == [not bits.any()]
 
 
 def test_what_surrounds_the_logits_is_not_touched():
