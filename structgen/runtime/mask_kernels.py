@@ -143,7 +143,7 @@ def _forbid_few(
     start: int,
     words: NDArray[np.int32],
     index: int,
-    found: NDArray[np.uint64],
+    found: Any,
     keep: Bits,
     never: int,
 ) -> bool:
