@@ -143,7 +143,7 @@ def _forbid_few(
     start: int,
     words: NDArray[np.int32],
     index: int,
-    found: Any,
+    found: NDArray[np.uint64],
     keep: Bits,
     never: int,
 ) -> bool:
@@ -164,8 +164,8 @@ def _forbid_few(
             found[n_words] = place
             n_words += unsigned(words[place] != -1)
     for i in range(unsigned(BLOCK // GROUP), n_words):
-        word = words[found[i]]
-        _forbid_some(logits, start + unsigned(32) * found[i], word, keep, never)
+        place = unsigned(found[i])
+        _forbid_some(logits, start + unsigned(32) * place, words[place], keep, never)
     return True
 
 
