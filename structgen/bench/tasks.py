@@ -61,6 +61,15 @@ PROMPTS = (
     "Is it cold in Oslo?",
     "Please check the forecast for Rome",
     "Anna: order 3 arrived broken",
+    "Will it rain in Madrid on Sunday?",
+    "Grace Hopper was billed for order 1906 but never got it.",
+    "Why is the sky blue?",
+    "Temperatures in New York for the next five days, in fahrenheit",
+    "Order 512 is the wrong size, I would like to swap it. Kurt",
+    "Can a triangle have two right angles?",
+    "Is there snow in Zurich?",
+    "Thank you, order 60 came a day early! Maria",
 )
+"""Twice as many as the rows of a large batch: rows that are done make room for others."""
 
 MAX_NEW_TOKENS = 160

@@ -91,13 +91,11 @@ class Writer:
         mean length instead, the same number of tokens altogether, and none waits for another.
         """
         rows = self._prompts[: n_objects(batch)]
+        mean = round(sum(lengths) / len(lengths))
         begun = perf_counter()
-        if batch == 1:
-            for row, length in zip(rows, lengths, strict=True):
-                self._generate([row], length, min_new_tokens=length)
-        else:
-            length = round(sum(lengths) / len(lengths)) if even else max(lengths)
-            self._generate(rows, length, min_new_tokens=length)
+        for first in range(0, len(rows), batch):
+            length = mean if even else max(lengths[first : first + batch])
+            self._generate(rows[first : first + batch], length, min_new_tokens=length)
         return perf_counter() - begun
 
     def _generate(self, rows: list[list[int]], n_tokens: int, **options: Any) -> list[list[int]]:
