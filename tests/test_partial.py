@@ -362,6 +362,18 @@ def test_what_a_validator_rejects_is_shown_as_it_is_written():
     assert rejected.__dict__ == {"n": 3}
 
 
+def test_whatever_a_validator_of_keys_raises_is_left_to_the_finished_value():
+    def fail(key: str) -> str:
+        raise LookupError(key)
+
+    source = dict[Annotated[str, AfterValidator(fail)], int]
+    with complaints() as found:
+        assert shown(source, '{"a": 1, ') == {"a": 1}
+    assert found == ["shown without validation: the key 'a': a"]
+    with pytest.raises(LookupError):
+        TypeAdapter(source).validate_json('{"a": 1}')
+
+
 def test_a_validator_that_needs_other_fields_has_to_wait():
     assert fields_of(Checked, '{"n": 2, "m": 1, ') == {"n": 20, "m": 1}
     assert shown(Checked, '{"n": 2, "m": 1}').m == 21

@@ -233,6 +233,7 @@ def _value(place: Place, text: str, otherwise: Any) -> Any:
 
     Where a validator rejects it, or cannot do without the rest of the value, the value stays as it
     is known otherwise: the finished value is validated as a whole, and then the error is raised.
+    Validators are the user's and may raise anything.
     """
     try:
         return place.value(text)

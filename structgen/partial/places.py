@@ -5,6 +5,7 @@ Where that is not certain, as in a union of several models, it is plain data unt
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -15,6 +16,8 @@ from pydantic_core import to_json
 
 from structgen.partial.typed import ABSENT, Absent, Option, Scope, Typed
 from structgen.schema.core_reader import Core
+
+logger = logging.getLogger("structgen")
 
 
 class Place(Typed):
@@ -114,7 +117,10 @@ class Mapped(PlainMembers):
         try:
             # As a dict, because there numbers may be written as text.
             return next(iter(self._keys.value(to_json({key: None}).decode())))
-        except Exception:  # a validator of the user's, who will hear of it when the value is read
+        except Exception as error:
+            # Validators of keys are the user's and may raise anything. Nothing is lost: the value
+            # is validated as a whole when it is finished, and then the error is raised.
+            logger.debug("shown without validation: the key %r: %s", key, error)
             return key
 
     def place(self, key: str) -> Place:  # noqa: ARG002  # they are all alike

@@ -143,7 +143,10 @@ def _title(source: Any) -> str:
         source = Literal[get_args(source)[:40]]  # more do not fit
     try:
         return str(source).replace("typing.", "")[:80]
-    except Exception:  # too deep, an integer of too many digits, or whatever a `__repr__` raises
+    except Exception:
+        # A `__repr__` may raise anything, and so do nesting that is too deep and integers of too
+        # many digits. Only the name is lost: what is wrong with such a source is found and reported
+        # when it is read.
         return "the type"
 
 
@@ -156,7 +159,9 @@ def _adapter(source: Any, title: str) -> TypeAdapter[Any]:
         return adapter
     except RecursionError as error:
         raise LimitError(f"{title} is nested too deeply to be read; flatten it") from error
-    except Exception as error:  # a type's own `__get_pydantic_core_schema__` may raise anything
+    except Exception as error:
+        # A type's own `__get_pydantic_core_schema__` may raise anything, and Pydantic's errors for
+        # what it does not know have no common class.
         is_json = isinstance(source, str) and source.lstrip().startswith("{")
         advice = "of a JSON Schema pass the dict: json.loads(...)" if is_json else ""
         fault = Fault("$", f"Pydantic cannot build a schema for it: {error}", advice)

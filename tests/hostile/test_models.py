@@ -12,7 +12,8 @@ import pytest
 from pydantic import BaseModel, Field, create_model
 
 from structgen.compiler import CompiledSchema
-from structgen.errors import LimitError, SchemaError
+from structgen.errors import LimitError, SchemaError, UnsupportedSchemaError
+from structgen.schema.load import load_schema
 from tests.hostile.bounds import EITHER, assert_ends
 
 LONG = 10**4999 + 7
@@ -122,6 +123,12 @@ class Unhelpful:
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
         raise ValueError("no schema today")
+
+
+def test_what_a_type_raises_itself_is_the_cause():
+    with pytest.raises(UnsupportedSchemaError, match="no schema today") as caught:
+        load_schema(Unhelpful)
+    assert str(caught.value.__cause__) == "no schema today"
 
 
 @pytest.mark.parametrize("source", [1, "int", None, [], object(), Unhelpful, ...], ids=range(7))
