@@ -8,6 +8,7 @@ Example:
 from __future__ import annotations
 
 import hashlib
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -55,8 +56,8 @@ class _History:
     rows: list[list[int]]
 
 
-class FakeLM:
-    """A model on the CPU whose logits are a function of a row's tokens alone: override `logits`."""
+class FakeLM(ABC):
+    """A model on the CPU whose logits are a function of a row's tokens alone, see `logits`."""
 
     name = "fake"
 
@@ -67,9 +68,9 @@ class FakeLM:
         self.chunks: list[list[list[int]]] = []
         """What each forward pass was given: a list of tokens for each row."""
 
+    @abstractmethod
     def logits(self, token_ids: Sequence[int]) -> Tensor:
         """Float32 logits [W] that follow a row's tokens."""
-        raise NotImplementedError
 
     def encode_prompt(self, prompt: Prompt) -> list[int]:
         """The prompt's text as the vocabulary encodes it, or one zero byte if it has none."""

@@ -23,6 +23,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from structgen.errors import InvalidTextError, ModelError, OptionError, UsageError
 from structgen.runtime import default_model
+from structgen.runtime.evaluating import evaluating
 from structgen.runtime.hf_tree import HFTree, reads_trees
 from structgen.runtime.kv_cache import KVCache, left_pad
 from structgen.runtime.lm import Prompt
@@ -95,6 +96,9 @@ class HFModel:
     and positions count only real tokens, so a batch gives what its rows give alone, up to
     rounding. That holds for full attention; in a model with a sliding window the padding takes
     room in the window, so batches whose rows differ in length lose some of the oldest context.
+
+    A model in training mode is read in evaluation mode, without dropout, and is in training mode
+    again behind each forward pass; meanwhile no other thread may use it.
     """
 
     def __init__(
@@ -106,7 +110,7 @@ class HFModel:
     ) -> None:
         if model.config.is_encoder_decoder:
             raise ModelError(f"{name or 'the model'} is an encoder-decoder; load a causal model")
-        self.model = model.eval()
+        self.model = model
         self.tokenizer = tokenizer
         self.name = name or _name_of(model)
         width = _logits_width(model)
@@ -158,7 +162,7 @@ class HFModel:
         positions = (cache.mask.cumsum(-1) - 1).clamp(min=0)[:, -token_ids.shape[1] :]  # [B, K]
         wide = wide_products(self.device, self.model.dtype, token_ids.numel())
         packed = packed_products(real, sum(lengths)) if self._only_attends else nullcontext()
-        with wide, packed:
+        with evaluating(self.model), wide, packed:
             output = self.model(
                 input_ids=token_ids,
                 attention_mask=cache.mask if cache.padded else None,

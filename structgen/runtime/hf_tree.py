@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedConfig, PreTrainedModel
 
+from structgen.runtime.evaluating import evaluating
 from structgen.runtime.kv_cache import KVCache
 from structgen.runtime.trees import AttentionMask
 from structgen.runtime.upcast import wide_products
@@ -56,7 +57,7 @@ class HFTree:
         device, dtype = self._model.device, self._model.dtype
         mask, positions = self._masks.add(parents)
         ids = torch.tensor([list(token_ids)] * self._n_rows, device=device)  # [B, K]
-        with wide_products(device, dtype, ids.numel()):
+        with evaluating(self._model), wide_products(device, dtype, ids.numel()):
             output = self._model(
                 input_ids=ids,
                 attention_mask=mask,

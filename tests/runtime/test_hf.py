@@ -48,6 +48,38 @@ def test_a_folder_is_loaded_with_its_own_tokenizer(folder):
     assert lm.encode_prompt("hi") == lm.tokenizer("<user>hi|<assistant>")["input_ids"]
 
 
+def modes(model: torch.nn.Module) -> list[bool]:
+    return [module.training for module in model.modules()]
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_model_that_is_trained_is_read_without_dropout_and_goes_on_as_it_was(fails, monkeypatch):
+    model = tiny_model()
+    model.config.attention_dropout = 0.5
+    for layer in model.model.layers:
+        layer.self_attn.attention_dropout = 0.5
+    lm = load((model, tiny_tokenizer()))
+    prompt = [1, 2, 3, 4, 5, 6]
+    model.eval()
+    expected, further = logits_after(model, prompt), logits_after(model, [*prompt, 7])
+    model.train()
+    model.model.norm.eval()  # kept so by the user
+    before = modes(model)
+    assert not torch.equal(logits_after(model, prompt), expected), "dropout is at work"
+    assert modes(model) == before
+    if fails:
+        monkeypatch.setattr(model.model.norm, "forward", lambda _: torch.zeros(1)[2])
+        with pytest.raises(IndexError):
+            lm.prefill([prompt])
+    else:
+        cache, logits = lm.prefill([prompt])
+        torch.testing.assert_close(logits[0], expected)
+        tree = lm.open_tree(cache)
+        assert tree is not None
+        torch.testing.assert_close(tree.read([7], [-1])[0, 0], further)
+    assert modes(model) == before
+
+
 def test_end_tokens_of_the_model_and_of_the_tokenizer_count(tiny):
     assert tiny.vocabulary.eos_token_ids == (255, 256)
 
