@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import subprocess
 import sys
@@ -151,6 +152,40 @@ def test_rows_that_fail_show_in_the_exit_status(random_lm, tmp_path):
     source.write_text('"one"\n3\n', encoding="utf-8")
     call = ["generate", "--schema", "tests.test_cli:Pick", "--in", str(source), "--out", str(out)]
     assert main(call) == 1
+
+
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        ("x = 1\n1 / 0\n", "raised ZeroDivisionError: division by zero ({file}, line 2)"),
+        ("import sys\nsys.exit(0)\n", "raised SystemExit: 0 ({file}, line 2)"),
+        ("class X(:\n", "raised SyntaxError: invalid syntax"),
+        (
+            "import no_such_package\n",
+            "raised ModuleNotFoundError: No module named 'no_such_package' ({file}, line 1)",
+        ),
+        (
+            "def __getattr__(name):\n    raise OSError('lazy ' + name)\n",
+            "raised OSError: lazy X ({file}, line 2)",
+        ),
+    ],
+)
+def test_a_module_that_fails_is_named(
+    random_lm, rows, tmp_path, capsys, monkeypatch, caplog, code, told
+):
+    name = f"failing_{abs(hash(code))}"
+    file = tmp_path / f"{name}.py"
+    file.write_text(code, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    caplog.set_level(logging.DEBUG, "structgen")
+    call = ["generate", "--schema", f"{name}:X", "--in", rows, "--out", str(tmp_path / "out")]
+    assert main(call) == 1
+    error = capsys.readouterr().err
+    told = told.format(file=file)
+    assert error.startswith(f"structgen: --schema {name}:X: importing {name} {told}")
+    assert "Traceback" not in error
+    assert "Traceback" in caplog.text
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(

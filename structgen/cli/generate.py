@@ -5,11 +5,15 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
+import logging
 import sys
+import traceback
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from structgen.errors import OptionError
+
+logger = logging.getLogger("structgen")
 
 Parsers: TypeAlias = Any
 """What argparse's `add_subparsers` returns, which has no public type."""
@@ -82,7 +86,8 @@ def open_schema(name: str) -> Any:
     """What `--schema` names: an object of a module, or the JSON Schema in a file.
 
     Raises:
-        OptionError: there is no such object, or the file is not JSON.
+        OptionError: there is no such object, its module cannot be imported, or the file is not
+            JSON.
     """
     if name.endswith(".json"):
         try:
@@ -97,8 +102,26 @@ def open_schema(name: str) -> Any:
         found: Any = importlib.import_module(module)
         for part in attribute.split("."):
             found = getattr(found, part)
-    except (ImportError, AttributeError) as error:
-        raise OptionError(f"--schema {name}: {error}") from error
+    except (Exception, SystemExit) as error:
+        # Importing runs the user's own code, which may raise anything, or be a script that exits.
+        logger.debug("--schema %s", name, exc_info=True)
+        raise OptionError(f"--schema {name}: {_told(module, error)}") from error
     finally:
         sys.path.remove("")
     return found
+
+
+def _told(module: str, error: BaseException) -> str:
+    """What was raised, and the line that did; not where it is just that there is no such name.
+
+    Example: `importing schemas raised ZeroDivisionError: division by zero (schemas.py, line 7)`
+    """
+    places = [
+        f"{frame.filename}, line {frame.lineno}"
+        for frame in traceback.extract_tb(error.__traceback__)
+        if not frame.filename.startswith(("<frozen ", __file__, importlib.__file__))
+    ]
+    if not places and isinstance(error, ImportError | AttributeError):
+        return str(error)
+    raised = f"{type(error).__name__}: {error}".removesuffix(": ")
+    return f"importing {module} raised {raised}" + (f" ({places[-1]})" if places else "")
