@@ -26,6 +26,7 @@ from pydantic import (
     Discriminator,
     Field,
     Json,
+    PrivateAttr,
     RootModel,
     SecretStr,
     Tag,
@@ -401,6 +402,48 @@ def test_validators_of_a_model_run_when_it_closes():
 
     assert fields_of(Outer, '{"inner": {"n": 2, ')["inner"].n == 2
     assert fields_of(Outer, '{"inner": {"n": 2, "home": {"city": ""}}')["inner"].n == 4
+
+
+class Counted(BaseModel):
+    home: Home
+    n: int = 1
+    _seen: list[int] = PrivateAttr([1])
+    _made: list[int] = PrivateAttr(default_factory=list)
+    _later: int
+
+    def model_post_init(self, context: Any, /) -> None:
+        self._later = self.n + 1
+
+
+def test_private_attributes_have_plain_defaults_until_the_value_is_validated():
+    open_one = shown(Counted, '{"home": {"city": "x')
+    assert open_one.home.city == "x"
+    assert open_one._seen == [1]
+    assert open_one._seen is not shown(Counted, "{")._seen
+    for name in ("_made", "_later", "n"):
+        with pytest.raises(AttributeError, match=name):
+            getattr(open_one, name)
+    open_one._later = 5
+    assert (open_one.model_copy()._later, open_one == open_one.model_copy()) == (5, True)
+    assert repr(open_one) == "Counted(home=Home(city='x'))"
+
+    done = shown(list[Counted], '[{"home": {"city": "x"}, "n": 4}, {"')[0]
+    assert (done._seen, done._made, done._later) == ([1], [], 5)
+
+
+def test_private_attributes_of_a_root():
+    class Numbers(RootModel[list[int]]):
+        _unit: str = "m"
+        _sum: int
+
+        def model_post_init(self, context: Any, /) -> None:
+            self._sum = sum(self.root)
+
+    part = shown(Numbers, "[1, 2, ")
+    assert (part.root, part._unit) == ([1, 2], "m")
+    with pytest.raises(AttributeError, match="_sum"):
+        _ = part._sum
+    assert shown(Numbers, "[1, 2, 3]")._sum == 6
 
 
 class Cat(BaseModel):

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
+from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, Protocol
 
 from pydantic import BaseModel
-from pydantic_core import to_json
+from pydantic_core import PydanticUndefined, to_json
 
 from structgen.partial.typed import ABSENT, Absent, Option, Scope, Typed
 from structgen.schema.core_reader import Core
@@ -281,7 +282,9 @@ def _plain(values: dict[str, Any], fields: frozenset[str]) -> dict[str, Any]:  #
 
 
 def _rooted(cls: type[BaseModel], root: Any) -> BaseModel:
-    return _instance(cls, __dict__={"root": root}, __pydantic_fields_set__={"root"})
+    private = _private(cls)
+    held = {} if private is None else {"__pydantic_private__": private}
+    return _instance(cls, __dict__={"root": root}, __pydantic_fields_set__={"root"}, **held)
 
 
 def _unvalidated(cls: type[BaseModel], values: dict[str, Any], fields: frozenset[str]) -> BaseModel:
@@ -296,8 +299,21 @@ def _unvalidated(cls: type[BaseModel], values: dict[str, Any], fields: frozenset
         __dict__=own,
         __pydantic_fields_set__=set(values),
         __pydantic_extra__=extra if cls.model_config.get("extra") == "allow" else None,
-        __pydantic_private__=None,
+        __pydantic_private__=_private(cls),
     )
+
+
+def _private(cls: type[BaseModel]) -> dict[str, Any] | None:
+    """Private attributes as far as they have a plain default.
+
+    Those that a factory or `model_post_init` makes are absent until the value is validated: that is
+    code of the user's, and what it needs may not be written yet.
+    """
+    attributes = cls.__private_attributes__
+    if not attributes:
+        return None
+    plain = {name: attribute.default for name, attribute in attributes.items()}
+    return {name: deepcopy(v) for name, v in plain.items() if v is not PydanticUndefined}
 
 
 def _instance(cls: type[BaseModel], **state: object) -> BaseModel:
