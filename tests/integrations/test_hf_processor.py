@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 import pytest
 import torch
 import transformers
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import Field
 
 from structgen.compiler import compile as compile_schema
 from structgen.errors import BudgetError, GenerationError, ModelError, OptionError
@@ -261,6 +264,43 @@ def test_a_number_is_finished_where_its_budget_ends():
     values, ids = generate(processor, max_new_tokens=2)
     assert any(ids[:, -1] != tokenizer().eos_token_id), "at least one was not ended by the model"
     assert all(isinstance(value, int) for value in values)
+
+
+def again(processor, ids, config):
+    """The values of a second call, whose prompt is all that the first one returned."""
+    more = model().generate(
+        input_ids=ids,
+        attention_mask=(ids != tokenizer().pad_token_id).long(),
+        logits_processor=[processor],
+        generation_config=config,
+    )
+    return parse(processor, more, ids.shape[1])
+
+
+@pytest.mark.parametrize("prompts", [PROMPTS[:1], PROMPTS])
+def test_the_prompt_may_be_an_output_that_its_budget_ended(prompts):
+    names = tokenizer()
+    config = transformers.GenerationConfig(
+        max_new_tokens=2, eos_token_id=names.eos_token_id, pad_token_id=names.pad_token_id
+    )
+    unbound = StructgenLogitsProcessor(compile_schema(Annotated[int, Field(ge=10)], VOCABULARY))
+    inputs = encode(prompts)
+    processor = unbound.bind(config)
+    ids = model().generate(**inputs, logits_processor=[processor], generation_config=config)
+    assert (ids[:, -1] != names.eos_token_id).all(), "the budget ended all of them"
+    values = parse(processor, ids, inputs.input_ids.shape[1])
+    assert all(value >= 10 for value in values)
+    assert all(value >= 10 for value in again(processor, ids, config))
+    told = StructgenLogitsProcessor(unbound.compiled, max_new_tokens=2, prompt_length=ids.shape[1])
+    assert all(value >= 10 for value in again(told, ids, config))
+
+
+def test_behind_a_budget_that_is_less_than_that_of_generate_the_end_is_all():
+    compiled = compile_schema(Annotated[int, Field(ge=10)], VOCABULARY)
+    values, ids = generate(StructgenLogitsProcessor(compiled, max_new_tokens=2), max_new_tokens=5)
+    assert all(value >= 10 for value in values)
+    assert (ids[:, -1] == tokenizer().eos_token_id).all()
+    assert ids.shape[1] == encode(PROMPTS).input_ids.shape[1] + 3
 
 
 def test_a_budget_that_holds_no_value_is_refused_at_once():

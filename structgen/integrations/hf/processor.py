@@ -29,7 +29,8 @@ class StructgenLogitsProcessor(LogitsProcessor):
 
     Where the prompt ends is told from what arrives: tokens that do not go on from the last ones
     are a new prompt. So the output of a call may be the next one's prompt. If its value has
-    ended a new one begins, and if it was cut off it is gone on with.
+    ended a new one begins, and if it was cut off it is gone on with. A value that its budget ended,
+    without an end token, is known to have ended where the processor is bound, see `bind`.
 
     Args:
         schema: anything that `structgen.compile` takes, a `CompiledSchema`, or a list of those, one
@@ -41,6 +42,10 @@ class StructgenLogitsProcessor(LogitsProcessor):
             less than `input_ids.shape[1]` the prompt holds the beginning of a value, which is gone
             on with; `max_new_tokens` counts that too.
     """
+
+    _is_bound = False
+    """`generate` is known to stop where the budget ends. If not, it may have been given more tokens
+    than structgen, and behind the budget comes an end token."""
 
     def __init__(
         self,
@@ -109,6 +114,7 @@ class StructgenLogitsProcessor(LogitsProcessor):
         twin = object.__new__(type(self))
         max_length = total if new is None else None
         twin._setup(self._targets, new, max_length, config.eos_token_id, self._prompt_length)
+        twin._is_bound = True
         return twin
 
     def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
@@ -134,8 +140,10 @@ class StructgenLogitsProcessor(LogitsProcessor):
     def _begin(self, n_rows: int, prompt_length: int) -> list[Row]:
         """Fresh rows behind a prompt of so many tokens."""
         budget = self._budget(prompt_length)
+        most = budget if self._is_bound else None
         return [
-            Row(compiled, compiled.session(budget)) for compiled in self._targets.of_rows(n_rows)
+            Row(compiled, compiled.session(budget), most=most)
+            for compiled in self._targets.of_rows(n_rows)
         ]
 
     def _budget(self, prompt_length: int) -> int | None:

@@ -19,10 +19,13 @@ class Row:
     that another stopping criterion closed. None of those can become a value.
     """
 
-    __slots__ = ("_eos", "_n_read", "_session", "compiled", "taken")
+    __slots__ = ("_eos", "_most", "_n_read", "_session", "compiled", "taken")
 
-    def __init__(self, compiled: CompiledSchema[Any], session: Session) -> None:
+    def __init__(
+        self, compiled: CompiledSchema[Any], session: Session, *, most: int | None = None
+    ) -> None:
         self.compiled = compiled
+        self._most = most  # tokens behind which `generate` is known to stop
         self._eos = compiled.vocabulary.eos_token_ids
         self._session = session
         self._n_read = 0
@@ -35,8 +38,10 @@ class Row:
         return self._n_read == len(self.taken) and not self._session.finished
 
     def may_go_on_with(self, token: int) -> bool:
-        """Whether the token is legal and the value does not end with it."""
-        return self.goes_on and token not in self._eos and self._session.allows(token)
+        """Whether the token is legal and neither the value nor its budget ends with it."""
+        if not self.goes_on or token in self._eos or len(self.taken) + 1 == self._most:
+            return False
+        return self._session.allows(token)
 
     def take(self, token: int) -> None:
         """Append a token, whatever it is."""
@@ -54,7 +59,7 @@ class Row:
 
     def fork(self) -> Self:
         """An independent row with the same tokens."""
-        twin = type(self)(self.compiled, self._session.fork())
+        twin = type(self)(self.compiled, self._session.fork(), most=self._most)
         twin._n_read = self._n_read
         twin.taken = self.taken.copy()
         return twin
