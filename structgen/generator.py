@@ -61,7 +61,8 @@ class Generator(Generic[T]):
         do_sample, temperature, top_k, top_p, min_p, seed, repetition_penalty: as in transformers;
             greedy by default.
         num_beams: more than 1 looks for the most probable value by beam search; a validator that
-            rejects it gets the next best ones, as many as `retries` says.
+            rejects it gets the next best ones, as many as `retries` says and the search has found.
+            It finds at most `num_beams` values, so `retries` must be less.
         layout: `spaced`, `compact` or `flexible` JSON.
         require_all: write also the fields that have a default.
         schema_prompt: what the prompt says about the schema: True for the built-in wording, False
@@ -106,7 +107,7 @@ class Generator(Generic[T]):
         if self._aligned is not None:
             self._sampling = replace(self._sampling, do_sample=True)
         self._max_new_tokens = check_max_new_tokens(max_new_tokens)
-        self._retries = check_retries(retries, self._sampling)
+        self._retries = check_retries(retries, self._sampling, self._num_beams)
         if not isinstance(getattr(lm, "vocabulary", None), Vocabulary):
             raise OptionError(
                 f"lm must be a language model, got {lm!r}; use structgen.load(...) for a model's "
@@ -471,12 +472,17 @@ def check_prompts(prompts: object) -> None:
         )
 
 
-def check_retries(retries: object, sampling: Sampling) -> int:
-    """A number of retries, refused where each of them would repeat the first attempt."""
+def check_retries(retries: object, sampling: Sampling, num_beams: int) -> int:
+    """A number of retries, refused where some could only repeat an earlier attempt."""
     if isinstance(retries, bool) or not isinstance(retries, int) or retries < 0:
         raise OptionError(f"retries={retries!r} must be a whole number from 0 up")
     if retries and sampling.top_k == 1:
         raise OptionError(
             f"retries={retries} with top_k=1 would write the same value again; leave top_k out"
+        )
+    if 1 < num_beams <= retries:
+        raise OptionError(
+            f"retries={retries} must be less than num_beams={num_beams}: the search finds so many "
+            "values, and the best one is no retry"
         )
     return retries

@@ -275,6 +275,7 @@ def test_impossible_numbers_of_candidates_are_refused(made, n, message):
     [
         ({"num_beams": 0}, "num_beams=0"),
         ({"num_beams": 2, "do_sample": True}, "use one of them"),
+        ({"num_beams": 2, "retries": 2}, "retries=2 must be less than num_beams=2"),
         ({"repetition_penalty": 0}, "repetition_penalty=0"),
         ({"repetition_penalty": None}, "repetition_penalty=None"),
     ],
