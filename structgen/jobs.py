@@ -71,10 +71,14 @@ class Job(Generic[T]):
     """Bytes of the prompt that the next attempt begins with."""
     n_held: int = 0
     """Tokens that wrote them in the prompt."""
+    sessions_s: tuple[float, ...] = ()
+    """What it took to begin each attempt, mostly to find what of the prompt is to be held back."""
 
     def request(self) -> Request:
         """What the loop has to do for the next attempt."""
+        started = time.perf_counter()
         session = self.compiled.session(self.budget, prompt_ids=self.prompt_ids)
+        self.sessions_s += (time.perf_counter() - started,)
         held = session.held_back
         self.n_held = len(held)
         self.healed = len(self.compiled.vocabulary.decode(held))
@@ -135,8 +139,10 @@ class Job(Generic[T]):
         return Timings(
             total_s=time.perf_counter() - self.started,
             forward_s=sum(attempt.end.forward_s for attempt in self.attempts),
-            mask_s=sum(attempt.end.mask_s for attempt in self.attempts),
-            first_mask_s=self.before_decoding_s + self.attempts[0].end.first_mask_s,
+            mask_s=sum(self.sessions_s) + sum(attempt.end.mask_s for attempt in self.attempts),
+            first_mask_s=sum(
+                (self.before_decoding_s, self.sessions_s[0], self.attempts[0].end.first_mask_s)
+            ),
         )
 
 

@@ -39,7 +39,8 @@ class Timings:
     forward_s: float
     """Inside the model's forward pass."""
     mask_s: float
-    """Computing and applying masks and advancing the automaton."""
+    """Computing and applying masks and advancing the automaton, and finding out before each attempt
+    which of the prompt's last tokens are held back."""
     first_mask_s: float
     """From the call to the very first mask, without the model's own time and without compilation,
     which `Generator` does when it is made."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from typing import Annotated, Literal
 
 import pytest
@@ -23,7 +24,9 @@ from structgen.generator import Generator
 from structgen.results import Generation
 from structgen.runtime.events import Finished, Step
 from structgen.runtime.loop import decode_requests
+from structgen.runtime.masking import Masker
 from structgen.testing import RandomLM, ScriptedLM, byte_vocabulary, small_vocabulary
+from structgen.tokens.healing import healing_state
 
 WORDS = ['{"', '":', " true", " false", '", "', "billing", "bill", "ing", "reasoning", "team", ", "]
 
@@ -482,6 +485,32 @@ def test_a_value_may_begin_within_the_prompts_last_token(options):
     assert generator.batch(["Team: ", "Team:"]) == ["billing", "billing"]
     if not options:
         assert [event.delta for event in generator.stream("Team: ") if event.delta] == ["billing"]
+
+
+@pytest.mark.parametrize("options", [{}, {"num_beams": 2}, {"sampling": "aligned"}])
+def test_looking_for_tokens_to_hold_back_is_part_of_the_time_of_masks(options, monkeypatch):
+    def slow(*arguments):
+        time.sleep(0.3)
+        return healing_state(*arguments)
+
+    lm = RandomLM(MERGES)
+    generator = Generator(Literal["billing", "sales"], lm, schema_prompt=False, **options)
+    generator.run("Team: ")  # so that nothing else is slow
+    monkeypatch.setattr("structgen.tokens.session.healing_state", slow)
+    timings = generator.run("Team: ").timings
+    assert timings.total_s >= timings.mask_s >= 0.3
+    assert timings.first_mask_s >= 0.3
+
+
+def test_the_first_mask_of_a_beam_search_is_timed(monkeypatch):
+    def slow(self, sessions):
+        time.sleep(0.3)
+        return collect(self, sessions)
+
+    collect = Masker.collect
+    monkeypatch.setattr(Masker, "collect", slow)
+    timings = Generator(Small, RandomLM(MERGES), num_beams=2).run("x").timings
+    assert timings.mask_s > timings.first_mask_s >= 0.3
 
 
 @pytest.mark.parametrize("seed", range(8))

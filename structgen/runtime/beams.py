@@ -103,9 +103,7 @@ def beam_search(
     beam's probability only falls. The probability is that among the legal tokens.
     """
     search = _Search(lm, num_beams, num_return_sequences, repetition_penalty)
-    started = time.perf_counter()
     search.run(list(prompt), session)
-    search.effort.mask_s = time.perf_counter() - started - search.effort.forward_s
     return search.best(), search.effort
 
 
@@ -121,6 +119,7 @@ class _Search:
         self._found: dict[bytes, Found] = {}
         self.effort = Effort()
         self._prompt: list[int] = []
+        self._started = time.perf_counter()
 
     def best(self) -> list[Found]:
         """What was found, best first."""
@@ -130,13 +129,11 @@ class _Search:
     def run(self, prompt: list[int], session: Session) -> None:
         self._prompt = prompt
         cache: Cache = None
-        beams = [Beam(session, prompt.copy())]
-        while True:
-            beams = self._still_open(beams)
-            if not beams or self._is_decided(beams):
-                return
+        beams = self._still_open([Beam(session, prompt.copy())])
+        while beams and not self._is_decided(beams):
             logits, cache = self._forward(beams, cache)
-            beams = self._extended(beams, logits)
+            beams = self._still_open(self._extended(beams, logits))
+        self.effort.mask_s = time.perf_counter() - self._started - self.effort.forward_s
 
     def _still_open(self, beams: list[Beam]) -> list[Beam]:
         """Take what is certain in every beam, and put aside those that are finished."""
@@ -185,6 +182,9 @@ class _Search:
         """The best continuations of all beams together, ended ones put aside."""
         all_mass = logits.logsumexp(dim=-1)  # [B]
         masks = self._masker.collect([beam.session for beam in beams])
+        if self.effort.forward_passes == 1:
+            passed = time.perf_counter() - self._started
+            self.effort.first_mask_s = passed - self.effort.forward_s
         if self._masker.apply(logits, masks):
             raise GenerationError("no token may come next, although the value is not finished")
         legal_mass = logits.logsumexp(dim=-1)  # [B]
