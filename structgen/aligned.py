@@ -11,10 +11,10 @@ from structgen.errors import OptionError
 from structgen.jobs import Attempt, Job
 from structgen.results import Generation
 from structgen.runtime.aligned import Aligned, AlignedSampler, Drawn
-from structgen.runtime.beams import Session
 from structgen.runtime.events import Request
 from structgen.runtime.lm import LanguageModel
 from structgen.runtime.sampling import Sampling
+from structgen.runtime.sessions import ForkingSession
 
 T = TypeVar("T")
 
@@ -67,7 +67,7 @@ class AlignedDraws:
             sampler = AlignedSampler(
                 self._lm,
                 request.prompt,
-                cast("Session", request.session),
+                cast("ForkingSession", request.session),
                 temperature=request.sampling.temperature,
                 options=self._options,
             )

@@ -8,9 +8,10 @@ from typing import TypeVar, cast
 from structgen.errors import ValidationFailedError
 from structgen.jobs import Attempt, Job
 from structgen.results import Generation
-from structgen.runtime.beams import Effort, Session, beam_search
+from structgen.runtime.beams import Effort, beam_search
 from structgen.runtime.events import Finished
 from structgen.runtime.lm import LanguageModel
+from structgen.runtime.sessions import ForkingSession
 
 T = TypeVar("T")
 
@@ -60,7 +61,7 @@ def _search(job: Job[T], lm: LanguageModel, num_beams: int, n: int) -> list[Atte
     found, effort = beam_search(
         lm,
         request.prompt,
-        cast("Session", request.session),
+        cast("ForkingSession", request.session),
         num_beams,
         num_return_sequences=min(n, num_beams),
         repetition_penalty=job.sampling.repetition_penalty,

@@ -28,11 +28,11 @@ from numpy.typing import NDArray
 
 from structgen.errors import ModelError, OptionError
 from structgen.results import AlignedInfo
-from structgen.runtime.beams import Session
 from structgen.runtime.events import Finished, Step
 from structgen.runtime.lm import LanguageModel
 from structgen.runtime.prefixes import NEVER, Prefixes, Reading, log_sum
 from structgen.runtime.sampling import Sampling
+from structgen.runtime.sessions import ForkingSession
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class AlignedSampler:
         self,
         lm: LanguageModel,
         prompt: Sequence[int],
-        session: Session,
+        session: ForkingSession,
         *,
         temperature: float = 1.0,
         options: Aligned | None = None,
@@ -179,7 +179,7 @@ class _Node:
 class _Walk:
     """An attempt: a way from the root."""
 
-    session: Session
+    session: ForkingSession
     nodes: list[_Node]
     """The root, and the node behind each token."""
     log_weight: float
@@ -213,7 +213,7 @@ class _Search:
 
     def __init__(
         self,
-        session: Session,
+        session: ForkingSession,
         prefixes: Prefixes,
         temperature: float,
         options: Aligned,
@@ -264,7 +264,7 @@ class _Search:
             self._step(walk)
         return walk
 
-    def _ended(self, session: Session) -> bool:
+    def _ended(self, session: ForkingSession) -> bool:
         if self._options.count_end:
             return session.finished
         return session.finished or session.complete or session.exhausted

@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, Self
 
 import numpy as np
 import torch
@@ -18,27 +17,19 @@ from torch import Tensor
 
 from structgen.errors import GenerationError, ModelError
 from structgen.results import FinishReason
-from structgen.runtime import events
 from structgen.runtime.events import Step
 from structgen.runtime.lm import Cache, LanguageModel
 from structgen.runtime.loop import checked_logits, wait_for
 from structgen.runtime.masking import masker_for
 from structgen.runtime.sampling import penalise
-
-
-class Session(events.Session, Protocol):
-    """A session that can be copied."""
-
-    def fork(self) -> Self:
-        """An independent session at the same position."""
-        ...
+from structgen.runtime.sessions import ForkingSession
 
 
 @dataclass(slots=True)
 class Beam:
     """A value, or the beginning of one."""
 
-    session: Session
+    session: ForkingSession
     pending: list[int]
     """Tokens taken but not yet in the cache."""
     steps: list[Step] = field(default_factory=list[Step])
@@ -91,7 +82,7 @@ class Effort:
 def beam_search(
     lm: LanguageModel,
     prompt: Sequence[int],
-    session: Session,
+    session: ForkingSession,
     num_beams: int,
     *,
     num_return_sequences: int = 1,
@@ -126,7 +117,7 @@ class _Search:
         ranked = sorted(self._found.values(), key=lambda found: -found.log_prob)
         return ranked[: self._num_beams]
 
-    def run(self, prompt: list[int], session: Session) -> None:
+    def run(self, prompt: list[int], session: ForkingSession) -> None:
         self._prompt = prompt
         cache: Cache = None
         beams = self._still_open([Beam(session, prompt.copy())])

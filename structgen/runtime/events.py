@@ -4,50 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TypeAlias
 
 from structgen.errors import StructgenError
 from structgen.results import FinishReason
 from structgen.runtime.sampling import Sampling
-from structgen.tokens.mask_rows import MaskRow
-
-
-class Session(Protocol):
-    """One value being written: what the loop asks of the automaton."""
-
-    @property
-    def complete(self) -> bool:
-        """The value is complete and nothing but the end can follow."""
-        ...
-
-    @property
-    def exhausted(self) -> bool:
-        """The token budget is used up; the value may then end here."""
-        ...
-
-    @property
-    def finished(self) -> bool:
-        """An end token was taken."""
-        ...
-
-    def forced(self) -> list[int]:
-        """Token ids that are certain to come next, often none."""
-        ...
-
-    def fill_mask(self, row: NDArray[np.int32]) -> None:
-        """Overwrite `row`, int32 [N], with a bit per token: 1 where it is allowed next."""
-        ...
-
-    def mask_row(self) -> MaskRow:
-        """The same as it is kept; asked for only where masks stay on a device."""
-        ...
-
-    def advance(self, token_id: int) -> None:
-        """Take a token; `IllegalTokenError` if it is not allowed."""
-        ...
+from structgen.runtime.sessions import LoopSession
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +19,7 @@ class Request:
     row: int
     prompt: Sequence[int]
     """Token ids, at least one."""
-    session: Session
+    session: LoopSession
     """Over the model's vocabulary, fresh; the loop advances it to its end."""
     sampling: Sampling = field(default_factory=Sampling)
 

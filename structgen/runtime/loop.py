@@ -26,17 +26,18 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from structgen.errors import GenerationError, ModelError, StructgenError, UsageError
-from structgen.runtime.events import Event, Failed, Finished, Request, Session, Step
+from structgen.runtime.events import Event, Failed, Finished, Request, Step
 from structgen.runtime.lm import Cache, LanguageModel
 from structgen.runtime.masking import Masker, Masks, masker_for, n_words
 from structgen.runtime.sampling import Sampling, choose_each
+from structgen.runtime.sessions import LoopSession
 from structgen.tokens.mask_rows import NONE, MaskRow
 
 
 def decode(
     lm: LanguageModel,
     prompts: Sequence[Sequence[int]],
-    sessions: Sequence[Session],
+    sessions: Sequence[LoopSession],
     sampling: Sampling | None = None,
 ) -> Iterator[Step | Finished]:
     """Decode one value per prompt, row i with `sessions[i]`; a finished row leaves the batch.
@@ -116,7 +117,7 @@ class _Row:
         return cls(request, request.sampling.generator(device), prompt, prompt.copy())
 
     @property
-    def session(self) -> Session:
+    def session(self) -> LoopSession:
         return self.request.session
 
     def check_mask(self) -> None:

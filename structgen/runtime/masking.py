@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache, lru_cache
-from typing import Protocol
 
 import numpy as np
 import torch
@@ -19,6 +18,7 @@ from structgen.errors import UsageError
 from structgen.runtime.mask_kernels import Bits, keep_table
 from structgen.runtime.mask_store import NEVER, MaskStore, forbid_unset, unpack
 from structgen.runtime.mask_team import forbid_together
+from structgen.runtime.sessions import MaskSource
 from structgen.tokens.mask_rows import MaskRow
 
 __all__ = ["Masker", "apply_masks", "masker_for", "n_words", "unpack"]
@@ -82,18 +82,6 @@ def _constants(dtype: torch.dtype) -> tuple[Bits, int]:
     return keep_table(dtype.itemsize), never.numpy()[0]
 
 
-class Session(Protocol):
-    """What masks are asked of."""
-
-    def fill_mask(self, row: NDArray[np.int32]) -> None:
-        """Overwrite `row`, int32 [N], with a bit per token: 1 where it is allowed next."""
-        ...
-
-    def mask_row(self) -> MaskRow:
-        """The same as it is kept; asked for only where masks stay on a device."""
-        ...
-
-
 Masks = NDArray[np.int32] | list[MaskRow]
 """The masks of a batch as one device takes them."""
 
@@ -117,7 +105,7 @@ class Masker:
         on_cpu = self.device.type == "cpu"
         self.store = None if on_cpu else MaskStore(width, self.device, capacity_bytes)
 
-    def collect(self, sessions: Sequence[Session]) -> Masks:
+    def collect(self, sessions: Sequence[MaskSource]) -> Masks:
         """The masks of all sessions, for `apply`; work of the host alone."""
         if self.store is not None:
             return [session.mask_row() for session in sessions]

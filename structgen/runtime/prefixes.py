@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from structgen.errors import ModelError
-from structgen.runtime.beams import Session
 from structgen.runtime.lm import Cache, LanguageModel
 from structgen.runtime.loop import wait_for
 from structgen.runtime.masking import n_words
+from structgen.runtime.sessions import ForkingSession
 
 CAPACITY_BYTES = 256 * 2**20
 """Of readings that are kept for one prompt; inside a free string one takes 8 bytes a token."""
@@ -86,7 +86,7 @@ class Prefixes:
         return self._size_bytes
 
     def read(
-        self, prefix: tuple[int, ...], ahead: Sequence[int], session: Session
+        self, prefix: tuple[int, ...], ahead: Sequence[int], session: ForkingSession
     ) -> list[Reading]:
         """What the model says after a prefix, and after each of some further tokens.
 
@@ -113,7 +113,9 @@ class Prefixes:
         while self._size_bytes > self._capacity_bytes and len(self._known) > 1:
             self._size_bytes -= self._known.popitem(last=False)[1].size_bytes
 
-    def _new(self, prefix: tuple[int, ...], ahead: list[int], session: Session) -> list[Reading]:
+    def _new(
+        self, prefix: tuple[int, ...], ahead: list[int], session: ForkingSession
+    ) -> list[Reading]:
         started = time.perf_counter()
         logits = self._logits(prefix, ahead)  # [1 + ahead, W]
         wait_for(logits.device)
@@ -174,7 +176,7 @@ class Prefixes:
         )
 
 
-def legal_tokens(session: Session, width: int) -> NDArray[np.int32]:
+def legal_tokens(session: ForkingSession, width: int) -> NDArray[np.int32]:
     """The ids [L] of the tokens that a session allows next, ascending."""
     packed = np.zeros(n_words(width), np.int32)
     session.fill_mask(packed)
