@@ -247,7 +247,7 @@ def _check_early(schema: Any, prompt: Prompt, options: GeneratorOptions) -> None
     sampling = Sampling(**{name: options[name] for name in named})
     beams = check_beams(options.get("num_beams", 1), sampling)
     aligned_options(options.get("sampling", "masked"), sampling, beams)
-    check_retries(options.get("retries", 0), sampling)
+    check_retries(options.get("retries", 0), sampling, beams)
 
 
 @overload
