@@ -1,4 +1,4 @@
-"""Every mistake has its own error, which says where it is and what to do."""
+"""Every mistake in a schema has its own error, which says where it is and what to do."""
 
 # ruff: noqa: UP007  # users write types in the older spellings too
 
@@ -10,8 +10,6 @@ from collections.abc import Callable
 from typing import Annotated, Any, Literal, NamedTuple, Union
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from pydantic import (
     AliasChoices,
     AliasPath,
@@ -31,33 +29,15 @@ from structgen.compiler import compile  # noqa: A004
 from structgen.errors import (
     BudgetError,
     Fault,
-    InvalidTextError,
-    LimitError,
-    OptionError,
     SchemaError,
     StructgenError,
     UnsatisfiableSchemaError,
     UnsupportedSchemaError,
-    VocabularyError,
 )
-from structgen.options import Limits
-from structgen.prompts import check_prompt
-from structgen.schema.functions import arguments_of
-from structgen.schema.roots import OneOf, SomeOf
-from structgen.tokens.vocabulary import Vocabulary
 from tests import strategies
-from tests.strategies import examples
-from tests.walks import compile_nodes, generate
-from tests.zoo import ZOO
+from tests.walks import generate
 
 BYTES = strategies.byte_vocabulary()
-
-
-def without(*missing: int | str, tokens: tuple[bytes, ...] = ()) -> Vocabulary:
-    """All single bytes but some; ids are bytes."""
-    gone = {ord(m) if isinstance(m, str) else m for m in missing}
-    singles: list[bytes | None] = [None if b in gone else bytes([b]) for b in range(256)]
-    return Vocabulary.from_bytes([*singles, *tokens], 300)
 
 
 class Plain(enum.Enum):
@@ -337,205 +317,9 @@ def test_require_all_can_make_a_recursion_endless():
         compile(model, BYTES, require_all=True)
 
 
-# Limits.
-
-
-def nested_models(levels: int) -> Any:
-    model: Any = int
-    for level in range(levels):
-        model = create_model(f"D{level}", a=(model, ...))
-    return model
-
-
-def nested_lists(levels: int) -> Any:
-    kind: Any = int
-    for _ in range(levels):
-        kind = Annotated[list[kind], Field(min_length=1)]
-    return kind
-
-
-@pytest.mark.parametrize("levels", [1, 10, 60])
-def test_nested_models(levels):
-    compiled = compile(nested_models(levels), BYTES)
-    shortest = '{"a": ' * levels + "0" + "}" * levels
-    assert compiled.min_tokens == len(shortest)
-    compiled.validate(shortest)
-
-
-@pytest.mark.parametrize("levels", [200, 400])
-@pytest.mark.parametrize("make", [nested_models, nested_lists])
-def test_nesting_that_is_too_deep(make, levels):
-    with pytest.raises(LimitError, match="nested"):
-        compile(make(levels), BYTES)
-
-
-@pytest.mark.parametrize(
-    ("source", "limits", "message"),
-    [
-        (ZOO["nested"], Limits(max_states=20), "more than Limits.max_states=20"),
-        (Literal["abcdefgh"], Limits(max_label_bytes=7), "8 bytes, more than Limits.max_label"),
-        (Annotated[str, Field(min_length=2**31)], Limits(), None),
-        (Annotated[list[int], Field(min_length=2**29)], Limits(), None),
-        (Annotated[list[int], Field(min_length=2**40)], Limits(), None),
-    ],
-)  # fmt: skip
-def test_limits(source, limits, message):
-    with pytest.raises(LimitError, match=message):
-        compile(source, BYTES, limits=limits)
-
-
-@pytest.mark.parametrize("bound", [2**29, 2**30, 2**31, 2**40])
-def test_huge_upper_bounds_are_no_bounds(bound):
-    compile(Annotated[str, Field(max_length=bound)], BYTES).session(5)
-    compile(Annotated[list[int], Field(max_length=bound)], BYTES).session(5)
-
-
-def test_too_many_alternatives():
-    """Reading stays bounded however ambiguous a schema is."""
-
-    kind: Any = int
-    for _ in range(7):
-        kind = Union[list[kind], list[kind | None], list[kind | bool]]
-    compiled = compile(kind, BYTES, limits=Limits(max_threads=1))
-    session = compiled.session()
-
-    def open_all() -> None:
-        for _ in range(7):
-            session.advance(ord("["))
-            session.mask()
-
-    with pytest.raises(LimitError, match=r"too ambiguous: more than Limits\.max_threads=1 "):
-        open_all()
-
-
-@pytest.mark.parametrize(
-    ("call", "error", "message"),
-    [
-        (lambda: compile(int, BYTES).validate(5), InvalidTextError, "str or bytes, got int"),
-        (lambda: arguments_of(5), OptionError, "arguments_of takes .*, got 5"),
-        (lambda: Vocabulary.from_bytes(["a"], 0), VocabularyError, "token 0 is 'a'"),
-        (lambda: Vocabulary.from_bytes([], 0), VocabularyError, "no tokens"),
-        (lambda: check_prompt([]), InvalidTextError, "empty list"),
-        (lambda: compile('{"type": "string"}', BYTES), UnsupportedSchemaError, r"json\.loads"),
-        (lambda: compile({"enum": [object()]}, BYTES), UnsupportedSchemaError, "an object is not"),
-        (lambda: compile({1: 2}, BYTES), UnsupportedSchemaError, "but an int"),
-    ],
-)
-def test_what_is_passed_by_mistake(call, error, message):
-    with pytest.raises(error, match=message):
-        call()
-
-
-# Options.
-
-
-@pytest.mark.parametrize("layout", ["pretty", "", None, 3, "SPACED"])
-def test_unknown_layouts(layout):
-    with pytest.raises(OptionError, match="use one of") as caught:
-        compile(int, BYTES, layout=layout)
-    assert repr(layout) in str(caught.value)
-    assert isinstance(caught.value, ValueError)
-
-
-@pytest.mark.parametrize("value", [0, -1, 1.5, "many", None])
-@pytest.mark.parametrize("limit", ["max_states", "max_depth", "cache_bytes", "max_threads"])
-def test_bad_limits(limit, value):
-    with pytest.raises(OptionError, match=rf"Limits\.{limit}={value!r} must be a whole number"):
-        compile(int, BYTES, limits=Limits(**{limit: value}))
-
-
-@pytest.mark.parametrize("vocabulary", [None, "gpt2", object(), []])
-def test_vocabularies_of_another_kind(vocabulary):
-    with pytest.raises(OptionError, match=r"must be a structgen\.Vocabulary, got"):
-        compile(int, vocabulary)
-
-
 def test_budgets_name_the_schema():
     with pytest.raises(BudgetError, match="shortest value of Ends, which takes 17"):
         compile(Ends, BYTES).session(16)
-
-
-# Vocabularies that lack bytes.
-
-
-@pytest.mark.parametrize(
-    ("source", "missing"),
-    [
-        (ZOO["nested"], "{"), (ZOO["nested"], '"'), (ZOO["nested"], "}"), (ZOO["nested"], "z"),
-        (ZOO["list"], "["), (ZOO["list"], "]"), (ZOO["exact list"], ","), (str, '"'), (bool, "e"),
-        (Literal["é"], 0xA9), (Annotated[int, Field(ge=5, le=5)], "5"), (None, "u"),
-    ],
-)  # fmt: skip
-def test_bytes_that_every_value_needs(source, missing):
-    with pytest.raises(VocabularyError) as caught:
-        compile(source, without(missing))
-    byte = ord(missing) if isinstance(missing, str) else missing
-    assert byte in caught.value.missing_bytes
-    assert f"0x{byte:02X}" in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("source", "missing"),
-    [
-        (str, "a"), (str, "\\"), (str, 0xC3), (str, 0x80), (int, "-"), (int, "7"), (float, "."),
-        (float, "e"), (ZOO["list"], ","), (ZOO["bounded int"], "1"),
-        (Union[int, None], "n"), (ZOO["any"], "["), (ZOO["any"], "{"),
-        (ZOO["union"], "]"), (ZOO["dict"], ","), (ZOO["defaults"], "c"), (ZOO["any"], '"'),
-        (Union[Annotated[list[int], Field(min_length=2)], int], ","),
-    ],
-)  # fmt: skip
-def test_bytes_that_some_values_can_do_without(source, missing):
-    vocabulary = without(missing, tokens=(b"ab", b'": ', b"1]", b"\xc3\xa9"))
-    compiled = compile(source, vocabulary)
-    rng = random.Random(0)
-    for extra in range(40):
-        text, _ = generate(compiled.session, vocabulary, rng, compiled.min_tokens + extra)
-        compiled.validate(text)
-
-
-@pytest.mark.parametrize(
-    "source", [Literal["xé", "ab", "ü"], OneOf(["xé", "ab", "ü"]), SomeOf(["ab", "ü", "xé"])]
-)
-def test_labels_that_cannot_be_written_are_named_together(source):
-    for _ in range(2):
-        with pytest.raises(VocabularyError, match=r"cannot write 2 of 3 labels") as caught:
-            compile(source, without(0xC3))
-        assert "'xé'" in str(caught.value)
-        assert "'ü'" in str(caught.value)
-        assert caught.value.missing_bytes == (0xC3,)
-    compile(source, without(0xC3, tokens=(b"\xc3\xa9", b"\xc3\xbc")))
-    # Who forbids tokens wants to do without what they write.
-    compile(source, BYTES, banned_token_ids=[0xC3])
-
-
-def test_a_label_in_quotes_that_cannot_be_written_is_shown_as_it_is():
-    with pytest.raises(VocabularyError, match=r"""among them '"a"é"';"""):
-        compile(OneOf(['"a"é"', "ok"]), without(0xC3))
-
-
-def test_of_many_labels_that_cannot_be_written_a_few_are_named():
-    labels = [f"é{i}" for i in range(1000)] + [f"e{i}" for i in range(1000)]
-    with pytest.raises(VocabularyError, match=r"cannot write 1000 of 2000 labels") as caught:
-        compile(Literal[tuple(labels)], without(0xC3))  # pyright: ignore[reportInvalidTypeForm]
-    assert len(str(caught.value)) < 400
-
-
-@examples(60)
-@given(strategies.schemas(), st.integers(0, 2**32))
-def test_missing_bytes_are_an_error_or_no_obstacle(schema, seed):
-    rng = random.Random(seed)
-    missing = rng.sample(range(256), rng.choice([1, 3, 100]))
-    missing += rng.sample(list(b'{}[],:" -.0123ntfeu\\'), rng.choice([0, 1, 2]))
-    vocabulary = without(*missing, tokens=(b'{"', b'"}', b", ", b'"a"', b"null", b"1"))
-    try:
-        compiled = compile_nodes(schema, vocabulary)
-    except VocabularyError as error:
-        named = error.missing_bytes
-    else:
-        named = ()
-        for extra in (0, 1, 2, 5, 20):
-            generate(compiled.session, vocabulary, rng, compiled.min_tokens + extra)
-    assert set(named) <= set(missing)
 
 
 def test_the_tree_of_errors():
