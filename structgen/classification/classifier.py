@@ -42,6 +42,7 @@ from structgen.classification.prompting import (
     Question,
     check_examples,
     made_of,
+    prompt_by,
     refuse_text,
 )
 from structgen.classification.results import Classification
@@ -51,7 +52,7 @@ from structgen.classification.settings import Settings, settings_of
 from structgen.classification.shortlist import BM25, Retriever, candidates
 from structgen.classification.walk import Ending
 from structgen.errors import OptionError, UsageError
-from structgen.prompts import Prompt, check_prompt
+from structgen.prompts import Prompt
 from structgen.runtime.lm import LanguageModel
 from structgen.runtime.trees import MAX_PASS_TOKENS
 from structgen.taxonomy import Taxonomy
@@ -170,6 +171,8 @@ class Classifier:
             self._way_out,
             self._taxonomy.separator,
         )
+        if prompt is not None and not callable(prompt):
+            raise OptionError(f"prompt={prompt!r:.80} must be a function from a text to a prompt")
         self._prompt = prompt
         self._descriptions = check_flag("descriptions", descriptions)
         self._numbered = check_flag("index", index)
@@ -389,9 +392,7 @@ class Classifier:
     def _ask(self, text: str, choices: Choices) -> Prompt:
         if self._prompt is None:
             return self._question.ask(text, choices)
-        made = self._prompt(text)
-        check_prompt(made)
-        return made
+        return prompt_by(self._prompt, text)
 
     def _shortlisted(self, text: str) -> Choices:
         assert self._retriever is not None

@@ -16,6 +16,7 @@ from structgen.classification.options import check_flag, check_number, check_one
 from structgen.classification.prompting import (
     Choices,
     check_texts,
+    is_of_text,
     made_of,
     refuse_text,
 )
@@ -156,11 +157,12 @@ class MultiLabelClassifier:
         results = iter(finished[place] for place in range(len(good)))
         for index in range(len(texts)):
             result = wrong.get(index) or next(results)
-            if isinstance(result, Exception) and not (
-                on_error == "return" and isinstance(result, UsageError)
-            ):
+            if on_error == "return" and is_of_text(result):
+                found.append(result)
+            elif isinstance(result, Exception):
                 raise result
-            found.append(result if isinstance(result, UsageError) else self._of_texts(result))
+            else:
+                found.append(self._of_texts(result))
         return found
 
     def _written(self, text: str) -> MultiLabel:

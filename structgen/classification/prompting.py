@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias, TypeGuard, TypeVar
 
 from structgen.batch import OnError
 from structgen.errors import InvalidTextError, OptionError, UsageError
-from structgen.prompts import Prompt
+from structgen.prompts import Prompt, check_prompt
 
 T = TypeVar("T")
 
@@ -125,11 +125,36 @@ def made_of(make: Callable[[str], T], place: Place, on_error: OnError) -> T | Us
     try:
         return make(check_text(text, index))
     except UsageError as error:
-        if on_error == "return":
+        if on_error == "return" and is_of_text(error):
             return error
         if index is not None:
             error.add_note(f"structgen: this was text {index}")
         raise
+
+
+def is_of_text(error: object) -> TypeGuard[UsageError]:
+    """Whether an error says something of the text; wrong options would fail for every text."""
+    return isinstance(error, UsageError) and not isinstance(error, OptionError)
+
+
+def prompt_by(function: Callable[[str], Prompt], text: str) -> Prompt:
+    """The prompt that a function of the caller makes of a text.
+
+    Raises:
+        OptionError: it fails, or returns what is no prompt; that is no fault of the text.
+    """
+    name = getattr(function, "__qualname__", None) or repr(function)
+    try:
+        made = function(text)
+    except Exception as error:
+        raise OptionError(
+            f"the prompt function {name} raised {type(error).__name__}: {error}"
+        ) from error
+    try:
+        check_prompt(made)
+    except UsageError as error:
+        raise OptionError(f"the prompt function {name} returned {made!r:.80}: {error}") from error
+    return made
 
 
 def check_examples(

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from structgen.errors import OptionError
+from structgen.errors import InvalidTextError, OptionError
 from structgen.runtime.lm import LanguageModel
 from structgen.taxonomy import Taxonomy
 
@@ -25,11 +25,30 @@ def settings_of(taxonomy: Taxonomy, lm: LanguageModel, options: Mapping[str, obj
 
     Example: `{"model": "SmolLM2 (tokens 1f3c...)", "labels": "4 labels (9a0e...)", "top_k": 3}`
     """
-    return {
-        "model": f"{lm.name} (tokens {lm.vocabulary.fingerprint[:16]})",
-        "labels": f"{len(taxonomy)} labels ({taxonomy.fingerprint[:16]})",
-        **{name: _plain(value) for name, value in options.items()},
-    }
+    return plain_settings(
+        {
+            "model": f"{lm.name} (tokens {lm.vocabulary.fingerprint[:16]})",
+            "labels": f"{len(taxonomy)} labels ({taxonomy.fingerprint[:16]})",
+            **options,
+        }
+    )
+
+
+def plain_settings(options: Mapping[str, object]) -> Settings:
+    """Options as settings.
+
+    Raises:
+        InvalidTextError: one holds a lone surrogate, which no file and no model takes.
+    """
+    settings = {name: _plain(value) for name, value in options.items()}
+    for name, value in settings.items():
+        try:
+            json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError as error:
+            raise InvalidTextError(
+                f"{name}={value!r:.{SHOWN}} is not valid Unicode text: {error}"
+            ) from error
+    return settings
 
 
 def _plain(value: object) -> object:
@@ -83,9 +102,13 @@ def check_settings(target: Path, settings: Settings) -> None:
 def write_settings(target: Path, settings: Settings) -> None:
     """Put the settings beside an output, whole or not at all."""
     path = settings_path(target)
+    data = json.dumps(settings, ensure_ascii=False, indent=1).encode()
     fresh = path.with_name(path.name + ".tmp")  # of our own: the output is locked
-    with fresh.open("w", encoding="utf-8") as file:
-        json.dump(settings, file, ensure_ascii=False, indent=1)
-        file.flush()
-        os.fsync(file.fileno())
-    fresh.replace(path)
+    try:
+        with fresh.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(path)
+    finally:
+        fresh.unlink(missing_ok=True)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from structgen.errors import MissingDependencyError, OptionError
+from structgen.errors import MissingDependencyError, OptionError, UsageError
 from structgen.taxonomy import Taxonomy
 
 WORD = r"(?u)\b\w+\b"
@@ -98,9 +98,16 @@ def candidates(retriever: Retriever, taxonomy: Taxonomy, text: str, k: int) -> T
     """The labels that a retriever names, checked.
 
     Raises:
-        OptionError: it names none, or what is no label.
+        OptionError: it names what is no label.
+        UsageError: it names none, which may be the fault of the text.
     """
-    found = list(dict.fromkeys(retriever(text, k)))[:k]
+    named = retriever(text, k)
+    if isinstance(named, str) or not isinstance(named, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]  # untyped callers
+        name = getattr(retriever, "__qualname__", None) or repr(retriever)
+        raise OptionError(
+            f"the shortlist function {name} returned {named!r:.80}, no list of labels"
+        )
+    found = list(dict.fromkeys(named))[:k]
     if not found:
-        raise OptionError(f"the retriever found no labels for the text {text!r:.80}")
+        raise UsageError(f"the shortlist function found no labels for the text {text!r:.80}")
     return taxonomy.subset(found)

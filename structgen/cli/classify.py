@@ -35,6 +35,7 @@ def add(parsers: Parsers) -> None:
     option("--none-of-these", action="store_true", help="offer a way out as one more label")
     option("--min-probability", type=float, default=0.0, help="under it a text gets no label")
     option("--batch-size", type=int, default=8, help="texts read at a time (default: 8)")
+    option("--retry-errors", action="store_true", help="do rows again that ended in an error")
     option("--quiet", action="store_true", help="no progress bar")
     parser.set_defaults(run=_run)
 
@@ -72,6 +73,7 @@ def _run(options: argparse.Namespace) -> int:
         options.target,
         columns,
         batch_size=options.batch_size,
+        retry_errors=options.retry_errors,
         progress=False if options.quiet else None,
     )
     print(report_of(report))

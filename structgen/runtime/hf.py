@@ -209,7 +209,7 @@ class HFModel:
                 enable_thinking=False,
             )
         except jinja2.TemplateError as error:
-            raise UsageError(
+            raise OptionError(
                 f"the chat template of {self.name} refuses the messages: {error}"
             ) from error
         return cast("Mapping[str, Any]", encoded)["input_ids"]

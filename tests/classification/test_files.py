@@ -9,9 +9,13 @@ import pytest
 
 from structgen.classification.classifier import Classifier
 from structgen.classification.files import Columns, classify_file
+from structgen.classification.prompting import check_text
 from structgen.cli import main
-from structgen.errors import InvalidTextError, OptionError, UsageError
+from structgen.errors import InvalidTextError, OptionError
+from structgen.runtime.hf import load
+from structgen.taxonomy import Taxonomy
 from structgen.testing import RandomLM, byte_vocabulary
+from tests.runtime.fakes import tiny_model, tiny_tokenizer
 
 LABELS = ["billing", "sales", "technical"]
 TEXTS = ["plain", 'with "quotes", commas', "two\nlines", "", "ümlaut \u2028 line", "last"]
@@ -130,7 +134,7 @@ def test_rows_of_other_shapes_keep_their_columns(classifier, tmp_path):
     with pytest.raises(OptionError, match="does not begin as"):
         classify_file(classifier, source, target, Columns(top=2))
     source.write_text('{"text": "a", "label": "gold"}\n')
-    with pytest.raises(OptionError, match=r"columns that the output adds, \['label'\]"):
+    with pytest.raises(OptionError, match=r"columns \['label'\].*rename them .* \['given_label'\]"):
         classify_file(classifier, source, tmp_path / "other.csv")
 
 
@@ -151,16 +155,170 @@ def test_a_text_that_is_too_long_has_an_error_and_no_label(source, tmp_path, end
     assert (again.written, again.failed, again.skipped) == (0, 0, len(TEXTS) + 2)
 
 
-def test_an_error_of_several_lines_does_not_stop_a_run_that_goes_on(lm, source, tmp_path):
-    def prompt(text: str) -> str:
-        if text == TEXTS[1]:
-            raise UsageError("line one\nline two")
-        return text
+class Moody(RandomLM):
+    """A model that refuses some texts until its mood is better."""
 
-    classifier, target = Classifier(LABELS, lm, prompt=prompt), tmp_path / "out.csv"
+    def __init__(self) -> None:
+        super().__init__(byte_vocabulary(), 5)
+        self.refused: tuple[str, ...] = ()
+        self.asked: list[str] = []
+        self.stop_at: str | None = None
+
+    def encode_prompt(self, prompt):
+        if prompt == self.stop_at:
+            raise KeyboardInterrupt
+        self.asked.append(prompt)
+        if prompt in self.refused:
+            raise InvalidTextError("line one\nline two")
+        return super().encode_prompt(prompt)
+
+
+def bare(text: str) -> str:
+    return text
+
+
+@pytest.fixture
+def moody() -> Moody:
+    return Moody()
+
+
+def test_an_error_of_several_lines_does_not_stop_a_run_that_goes_on(moody, source, tmp_path):
+    moody.refused = (TEXTS[1],)
+    classifier, target = Classifier(LABELS, moody, prompt=bare), tmp_path / "out.csv"
     assert classify_file(classifier, source, target).failed == 1
-    assert read(target)[1]["error"] == "UsageError: line one line two"
+    assert read(target)[1]["error"] == "InvalidTextError: line one line two"
     assert classify_file(classifier, source, target).skipped == len(TEXTS)
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+def test_rows_with_errors_are_done_again_where_that_is_asked_for(moody, source, tmp_path, ending):
+    classifier, target = Classifier(LABELS, moody, prompt=bare), tmp_path / f"out.{ending}"
+    expected = tmp_path / f"expected.{ending}"
+    classify_file(classifier, source, expected)
+    moody.refused = (TEXTS[1], TEXTS[2], TEXTS[4])
+    assert classify_file(classifier, source, target).failed == 3
+    target.write_bytes(target.read_bytes()[:-9])  # the last row was cut
+    moody.refused, moody.asked = (TEXTS[4],), []
+    report = classify_file(classifier, source, target, retry_errors=True, batch_size=2)
+    assert (report.written, report.failed, report.skipped) == (3, 1, 2)
+    assert moody.asked == [TEXTS[1], TEXTS[2], TEXTS[4], TEXTS[5]]
+    moody.refused, moody.asked = (), []
+    report = classify_file(classifier, source, target, retry_errors=True)
+    assert (report.written, report.failed, report.skipped) == (1, 0, 5)
+    assert moody.asked == [TEXTS[4]]
+    assert target.read_bytes() == expected.read_bytes()
+    assert classify_file(classifier, source, target, retry_errors=True).skipped == len(TEXTS)
+    assert sorted(path.name for path in tmp_path.glob(f"out.{ending}*")) == [
+        f"out.{ending}", f"out.{ending}.settings.json",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+def test_a_second_try_that_was_cut_anywhere_goes_on(moody, source, tmp_path, ending):
+    classifier, target = Classifier(LABELS, moody, prompt=bare), tmp_path / f"out.{ending}"
+    retried = tmp_path / f"out.{ending}.retried"
+    moody.refused = (TEXTS[0], TEXTS[2], TEXTS[4])
+    classify_file(classifier, source, target)
+    before, moody.refused, moody.stop_at = target.read_bytes(), (), TEXTS[4]
+    with pytest.raises(KeyboardInterrupt):
+        classify_file(classifier, source, target, retry_errors=True, batch_size=1)
+    assert target.read_bytes() == before, "what was good before is there"
+    moody.stop_at, moody.asked = None, []
+    written = retried.read_bytes()
+    report = classify_file(classifier, source, target, retry_errors=True)
+    assert (report.written, report.skipped, moody.asked) == (1, len(TEXTS) - 1, [TEXTS[4]])
+    whole = target.read_bytes()
+    assert all(not row.get("error") for row in read(target))
+    for cut in range(0, len(written), 11):
+        target.write_bytes(before)
+        retried.write_bytes(written[:cut])
+        classify_file(classifier, source, target, retry_errors=True)
+        assert target.read_bytes() == whole
+    retried.write_bytes(b"of an output that is gone")
+    target.unlink()
+    assert classify_file(classifier, source, target, retry_errors=True).written == len(TEXTS)
+
+
+def test_texts_that_are_compared_are_all_done_again_for_one_that_failed(moody, source, tmp_path):
+    classifier = Classifier(LABELS, moody, prompt=bare, calibrate="batch")
+    target, expected = tmp_path / "out.csv", tmp_path / "expected.csv"
+    classify_file(classifier, source, expected)
+    moody.refused = (TEXTS[0],)
+    classify_file(classifier, source, target)
+    assert classify_file(classifier, source, target).skipped == len(TEXTS)
+    moody.refused, moody.stop_at, before = (), TEXTS[5], target.read_bytes()
+    with pytest.raises(KeyboardInterrupt):
+        classify_file(classifier, source, target, retry_errors=True)
+    assert target.read_bytes() == before
+    moody.stop_at = None
+    assert classify_file(classifier, source, target, retry_errors=True).written == len(TEXTS)
+    assert target.read_bytes() == expected.read_bytes()
+
+
+WRONG = {
+    "None": (lambda text: None, "returned None: .* list of chat messages"),
+    "int": (lambda text: 3, "returned 3"),
+    "dict": (lambda text: {"role": "user", "content": text}, "returned {'role'"),
+    "messages": (lambda text: [{"content": text}], "'role' and 'content'"),
+    "surrogate": (lambda text: "\udc00", "not valid Unicode"),
+    "raises": (lambda text: {}["x"], "raised KeyError: 'x'"),
+    "refuses": (lambda text: check_text(text + "\ud800"), "raised InvalidTextError"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_prompt_function_is_no_fault_of_the_texts(lm, source, tmp_path, name):
+    function, message = WRONG[name]
+    target = tmp_path / "out.jsonl"
+    with pytest.raises(OptionError, match=f"the prompt function <lambda> .*{message}") as caught:
+        classify_file(Classifier(LABELS, lm, prompt=function), source, target)
+    assert caught.value.__notes__ == ["structgen: this was text 0"]
+    assert target.read_bytes() == b""
+    report = classify_file(Classifier(LABELS, lm, prompt=bare), source, target)
+    assert (report.written, report.failed) == (len(TEXTS), 0)
+
+
+def test_a_chat_template_that_refuses_all_prompts_is_no_fault_of_the_texts(source, tmp_path):
+    template = "{{ raise_exception('no such role') }}"
+    lm = load((tiny_model(), tiny_tokenizer(template)))
+    with pytest.raises(OptionError, match="no such role"):
+        classify_file(Classifier(LABELS, lm), source, tmp_path / "out.csv")
+
+
+def test_a_shortlist_function_that_finds_nothing_fails_for_one_text_alone(lm, source, tmp_path):
+    found = Classifier(LABELS, lm, shortlist=lambda text, k: LABELS if text else [])
+    report = classify_file(found, source, tmp_path / "out.csv")
+    assert (report.written, report.failed) == (len(TEXTS) - 1, 1)
+    for wrong in (None, "billing", ["no label"]):
+        classifier = Classifier(LABELS, lm, shortlist=lambda text, k, wrong=wrong: wrong)
+        with pytest.raises(OptionError, match=r"shortlist function .* returned|no labels of"):
+            classify_file(classifier, source, tmp_path / "other.csv")
+
+
+def test_labels_of_several_lines_are_found_again(lm, source, tmp_path):
+    labels = Taxonomy(["a\nb", "a\nc"], separator="\n")
+    target = tmp_path / "out.csv"
+    assert classify_file(Classifier(labels, lm), source, target).written == len(TEXTS)
+    assert classify_file(Classifier(labels, lm), source, target).skipped == len(TEXTS)
+
+
+def test_settings_are_written_whole_or_not_at_all(classifier, source, tmp_path, monkeypatch):
+    with pytest.raises(InvalidTextError, match=r"instructions='Which\\ud800' is not valid Unicode"):
+        Classifier(LABELS, classifier.lm, instructions="Which\ud800")
+    target = tmp_path / "out.csv"
+    with pytest.raises(InvalidTextError, match="text='x"):
+        classify_file(classifier, source, target, Columns(text="x\ud800"))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["rows.csv"]
+
+    def full(_: int) -> None:
+        raise OSError("no space left")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("os.fsync", full)
+        with pytest.raises(OSError, match="no space"):
+            classify_file(classifier, source, target)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out.csv", "rows.csv"]
+    assert classify_file(classifier, source, target).written == len(TEXTS)
 
 
 @pytest.mark.parametrize(
@@ -244,5 +402,10 @@ def test_the_command_tells_by_its_status_that_texts_failed(monkeypatch, tmp_path
     arguments = ["classify", "--labels", str(labels), "--in", str(source), "--out", str(target)]
     assert main([*arguments, "--quiet"]) == 1
     assert capsys.readouterr().out == "1 written, 1 failed, 0 skipped\n"
+    lm.context_length = None
+    assert main([*arguments, "--quiet"]) == 0
+    assert capsys.readouterr().out == "0 written, 0 failed, 2 skipped\n"
+    assert main([*arguments, "--quiet", "--retry-errors"]) == 0
+    assert capsys.readouterr().out == "1 written, 0 failed, 1 skipped\n"
     assert main([*arguments, "--quiet", "--none-of-these"]) == 1
     assert "none_of_these was None and is 'none of these'" in capsys.readouterr().err

@@ -6,7 +6,7 @@ import pytest
 
 from structgen.classification.classifier import Classifier
 from structgen.classification.shortlist import BM25, Nearest
-from structgen.errors import OptionError
+from structgen.errors import OptionError, UsageError
 from structgen.taxonomy import Taxonomy
 from tests.classification.examples import LABELS
 
@@ -19,7 +19,7 @@ def test_a_shortlist_narrows_the_labels_and_has_a_way_out(lm):
     assert {one.label for one in found.ranking} == {"sales", "billing", "none of these"}
     found = Classifier(LABELS, lm, shortlist=two, none_of_these=False)("x")
     assert {one.label for one in found.ranking} == {"sales", "billing"}
-    with pytest.raises(OptionError, match="no labels"):
+    with pytest.raises(UsageError, match="no labels"):
         Classifier(LABELS, lm, shortlist=lambda text, k: [])("x")
     with pytest.raises(OptionError, match="1 names"):
         Classifier(LABELS, lm, shortlist=lambda text, k: ["what?"])("x")
