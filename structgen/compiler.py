@@ -371,7 +371,9 @@ def compile(
     allowed = None if allowed_token_ids is None else id_set("allowed_token_ids", allowed_token_ids)
     unwanted = id_set("banned_token_ids", banned_token_ids)
     if allowed is None and not unwanted:
-        return _with_all_labels(_COMPILER.compile(schema, vocabulary, options), vocabulary)
+        compiled = _COMPILER.compile(schema, vocabulary, options)
+        with deadline(options.limits.max_seconds):
+            return _with_all_labels(compiled, vocabulary)
     usable = _restricted(vocabulary, vocabulary.encoder_id, allowed, unwanted)
     try:
         return _COMPILER.compile(schema, usable, options)

@@ -4,7 +4,10 @@
 
 from __future__ import annotations
 
+import itertools
 import random
+import re
+import time
 from typing import Annotated, Literal, Union
 
 import pytest
@@ -13,9 +16,12 @@ from hypothesis import strategies as st
 from pydantic import Field
 
 from structgen.compiler import compile  # noqa: A004
-from structgen.errors import VocabularyError
+from structgen.deadline import check_deadline, deadline
+from structgen.errors import LimitError, VocabularyError
+from structgen.options import Limits
 from structgen.schema.roots import OneOf, SomeOf
 from structgen.tokens.vocabulary import Vocabulary
+from structgen.tokens.writable import unspelled
 from tests import strategies
 from tests.strategies import examples
 from tests.walks import compile_nodes, generate
@@ -91,6 +97,40 @@ def test_of_many_labels_that_cannot_be_written_a_few_are_named():
     with pytest.raises(VocabularyError, match=r"cannot write 1000 of 2000 labels") as caught:
         compile(Literal[tuple(labels)], without(0xC3))  # pyright: ignore[reportInvalidTypeForm]
     assert len(str(caught.value)) < 400
+
+
+def test_looking_for_labels_that_cannot_be_written_ends_in_time(monkeypatch):
+    labels = [("ü" * 20_000 + f"é{i}").encode() for i in range(40)]
+    longest = "ü".encode() * 500
+    vocabulary = without(0xA9, 0xC3, 0xBC, tokens=("ü".encode(), longest))
+    assert list(unspelled(labels, vocabulary)) == labels
+    with deadline(0), pytest.raises(LimitError, match="max_seconds=0"):
+        list(unspelled(labels, vocabulary))
+
+    def slow(*_: object) -> None:
+        ends = time.thread_time() + 1.5
+        while time.thread_time() < ends:
+            check_deadline()
+
+    monkeypatch.setattr("structgen.compiler.check_labels", slow)
+    with pytest.raises(LimitError, match="max_seconds=1"):
+        compile(Literal["ä", "b"], without(0xA9), limits=Limits(max_seconds=1))
+
+
+@examples(200)
+@given(
+    st.text("abü", max_size=8), st.lists(st.binary(min_size=1, max_size=3), max_size=8), st.data()
+)
+def test_labels_are_spelled_by_tokens_or_not(text, tokens, data):
+    label = text.encode()
+    cuts = data.draw(st.lists(st.integers(0, len(label)), max_size=6))
+    edges = sorted({0, *cuts, len(label)})
+    parts = [label[a:b] for a, b in itertools.pairwise(edges)]
+    some = st.lists(st.sampled_from(parts), max_size=6) if parts else st.just([])
+    pieces = [*data.draw(some), *tokens, b"z"]
+    vocabulary = Vocabulary.from_bytes(pieces, eos_token_ids=len(pieces))
+    spelled = re.fullmatch(b"(?:%s)*" % b"|".join(map(re.escape, pieces)), label)
+    assert list(unspelled([label], vocabulary)) == [label] * (spelled is None)
 
 
 @examples(60)

@@ -5,12 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
+from structgen.automata.frames import IntArray
+from structgen.automata.kernels import Bytes, kernel
 from structgen.automata.program import Program
+from structgen.deadline import check_deadline
 from structgen.errors import VocabularyError
+from structgen.tokens.trie import BYTE, END, TOKEN
 from structgen.tokens.vocabulary import Vocabulary
+
+Flags: TypeAlias = NDArray[np.bool_]
 
 SHOWN = 5
 """Labels that an error names."""
@@ -45,26 +53,47 @@ def check_labels(program: Program, vocabulary: Vocabulary) -> None:
 
 
 def unspelled(labels: Iterable[bytes], vocabulary: Vocabulary) -> Iterator[bytes]:
-    """The labels that are not some tokens one after another."""
+    """The labels that are not some tokens one after another.
+
+    Raises:
+        LimitError: the time of the innermost `deadline` is over.
+    """
     missing = bytes(vocabulary.missing_bytes)
-    pieces: frozenset[bytes] | None = None
+    nodes: IntArray | None = None
     for label in labels:
         if len(label.translate(None, missing)) == len(label):
             continue  # byte by byte, if need be
-        if pieces is None:
-            tokens = map(vocabulary.bytes_of, range(vocabulary.width))
-            pieces = frozenset(filter(None, tokens))
-        if not _is_spelled(label, pieces, vocabulary.max_token_bytes):
+        check_deadline()
+        if nodes is None:
+            nodes = vocabulary.trie.nodes.copy()  # numba is slow with read-only arrays
+        data = np.frombuffer(bytearray(label), np.uint8)
+        if not is_spelled(nodes, data, np.zeros(len(label) + 1, np.bool_)):
             yield label
 
 
-def _is_spelled(data: bytes, pieces: frozenset[bytes], longest: int) -> bool:
-    reached = np.zeros(len(data) + 1, np.bool_)
+@kernel
+def is_spelled(nodes: IntArray, data: Bytes, reached: Flags) -> bool:
+    """Whether `data` is some tokens one after another.
+
+    Args:
+        nodes: of the vocabulary's trie, see `structgen.tokens.trie`.
+        reached: bool[len(data) + 1], all False; whether tokens can end there is written to it.
+    """
     reached[0] = True
-    for end in range(1, len(data) + 1):
-        starts = range(max(0, end - longest), end)
-        reached[end] = any(reached[start] and data[start:end] in pieces for start in starts)
-    return bool(reached[-1])
+    for start in range(len(data)):
+        if not reached[start]:
+            continue
+        node, at = 0, start
+        while at < len(data):
+            child, end = node + 1, nodes[node, END]
+            while child < end and nodes[child, BYTE] < data[at]:
+                child = nodes[child, END]
+            if child >= end or nodes[child, BYTE] != data[at]:
+                break
+            node, at = child, at + 1
+            if nodes[node, TOKEN] >= 0:
+                reached[at] = True
+    return bool(reached[len(data)])
 
 
 def _text(label: bytes) -> str:
