@@ -40,7 +40,11 @@ class GrowingLayer(DynamicLayer):
         self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any
     ) -> tuple[Tensor, Tensor]:
         """Append keys and values [B, heads, K, size]; views of all of them."""
-        if not self.is_initialized or torch.compiler.is_compiling():
+        if (
+            not self.is_initialized
+            or torch.compiler.is_compiling()
+            or not (_is_like(key_states, self.keys) and _is_like(value_states, self.values))
+        ):
             self._room = None
             return super().update(key_states, value_states, *args, **kwargs)
         assert self.keys is not None  # for the type checker: initialised layers have both
@@ -62,6 +66,11 @@ class GrowingLayer(DynamicLayer):
 
     def __copy__(self) -> GrowingLayer:
         return GrowingLayer.of(self)
+
+
+def _is_like(states: Tensor, part: Tensor | None) -> bool:
+    """Whether states can be written behind others as they are, with no cast and no move."""
+    return part is not None and (states.dtype, states.device) == (part.dtype, part.device)
 
 
 def _begins(part: Tensor, room: Tensor, columns: int) -> bool:

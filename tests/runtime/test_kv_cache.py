@@ -157,3 +157,15 @@ def test_a_cropped_layer_leaves_its_twin_alone():
     layer.update(columns(2, 9), columns(2, 9))
     assert twin.keys[0, 0, :, 0].tolist() == [1, 1, 1, 2, 2]
     assert layer.keys[0, 0, :, 0].tolist() == [1, 1, 1, 9, 9]
+
+
+def test_states_of_another_type_are_promoted_as_they_are_by_transformers():
+    layers = [GrowingLayer(), transformers.cache_utils.DynamicLayer()]
+    kinds = [torch.bfloat16, torch.bfloat16, torch.float32, torch.bfloat16]
+    states = [torch.full((1, 1, 2, 4), 1 / 3 + i).to(kind) for i, kind in enumerate(kinds)]
+    for part in states:
+        (keys, values), (expected, _) = (layer.update(part, part.float()) for layer in layers)
+        assert (keys.dtype, values.dtype) == (expected.dtype, torch.float32)
+        assert torch.equal(keys, expected)
+    with pytest.raises(RuntimeError):  # no silent move from one device to another
+        layers[0].update(states[2].to("meta"), states[2].to("meta"))
