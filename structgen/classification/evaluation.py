@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from structgen.api import default_lm
-from structgen.batch import BATCH_SIZE
+from structgen.batch import BATCH_SIZE, OnError, check_batch_options
 from structgen.classification import metrics
 from structgen.classification.classifier import Classifier
 from structgen.classification.metrics import ReliabilityBin
 from structgen.classification.options import ClassifierOptions
 from structgen.classification.prompting import check_texts
 from structgen.classification.results import Classification
-from structgen.errors import MissingDependencyError, OptionError
+from structgen.errors import MissingDependencyError, OptionError, UsageError
 from structgen.runtime.lm import LanguageModel
 from structgen.taxonomy import Taxonomy
 
@@ -27,13 +27,14 @@ TOP = (3, 5)
 
 @dataclass(frozen=True, slots=True)
 class Evaluated:
-    """One configuration on N texts.
+    """One configuration on N texts; what failed has no part in the figures.
 
     Example: `Evaluated(name="raw", accuracy=0.61, macro_f1=0.58, ...)`
     """
 
     name: str
     n_texts: int
+    """Texts that were classified."""
     accuracy: float
     """A text on which the classifier abstains counts as wrong."""
     macro_f1: float
@@ -56,6 +57,9 @@ class Evaluated:
     confusion: Mapping[tuple[str, str | None], int]
     """By (expected, predicted), most frequent first."""
     results: tuple[Classification, ...]
+    """Of the texts that were classified, in their order."""
+    errors: Mapping[int, UsageError]
+    """By the row's index: texts that could not be asked about, where errors are returned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +76,13 @@ class Evaluation:
     def table(self) -> str:
         """The figures as a Markdown table."""
         head = ["configuration", "accuracy", "macro F1", "top 3", "top 5", "calibration error"]
-        head += ["log loss", "abstained", "valid mass", "s / text", "passes"]
+        head += ["log loss", "abstained", "failed", "valid mass", "s / text", "passes"]
         rows = [head, ["---"] * len(head)]
         for one in self.configurations:
             figures = [one.accuracy, one.macro_f1, one.top_k[3], one.top_k[5]]
             figures += [one.calibration_error, one.log_loss, one.abstained]
             cells = [f"{figure:.3f}" for figure in figures]
+            cells += [str(len(one.errors))]
             cells += [f"{one.valid_mass:.2g}", f"{one.seconds:.3f}", f"{one.forward_passes:.1f}"]
             rows.append([one.name, *cells])
         return "\n".join(f"| {' | '.join(row)} |" for row in rows)
@@ -116,6 +121,7 @@ def evaluate(
     *,
     lm: LanguageModel | None = None,
     batch_size: int = BATCH_SIZE,
+    on_error: OnError = "raise",
     progress: bool | None = None,
 ) -> Evaluation:
     """Classify labelled texts with each configuration, and measure.
@@ -126,10 +132,13 @@ def evaluate(
         rows: pairs of a text and its label, or dicts with `text` and `label`.
         configurations: options of `Classifier` by name; None is the usual ones, called "raw".
         lm: a language model, see `structgen.load`; None for the default one.
+        on_error: "return" leaves out texts that cannot be asked about, such as those that are too
+            long, and counts them; "raise" raises the first error, as it does where all texts fail.
 
     Raises:
         OptionError: there are no rows, or one has a label that the taxonomy has not.
     """
+    check_batch_options(batch_size, on_error, progress)
     taxonomy = labels if isinstance(labels, Taxonomy) else Taxonomy(labels)
     texts, expected = _checked_rows(rows, taxonomy)
     made = {"raw": ClassifierOptions()} if configurations is None else configurations
@@ -141,15 +150,26 @@ def evaluate(
     found: list[Evaluated] = []
     for name, classifier in each.items():
         started = time.perf_counter()
-        results = classifier.many(texts, batch_size=batch_size, progress=progress)
+        results = classifier.many(
+            texts, batch_size=batch_size, on_error=on_error, progress=progress
+        )
         seconds = (time.perf_counter() - started) / len(texts)
         found.append(_measured(name, results, expected, seconds))
     return Evaluation(tuple(found))
 
 
 def _measured(
-    name: str, results: Sequence[Classification], expected: Sequence[str], seconds: float
+    name: str,
+    found: Sequence[Classification | UsageError],
+    labels: Sequence[str],
+    seconds: float,
 ) -> Evaluated:
+    errors = {row: one for row, one in enumerate(found) if isinstance(one, UsageError)}
+    if len(errors) == len(found):
+        errors[0].add_note(f"structgen: all texts failed in the configuration {name!r}")
+        raise errors[0]
+    results = [one for one in found if not isinstance(one, UsageError)]
+    expected = [label for row, label in enumerate(labels) if row not in errors]
     predicted = [found.label for found in results]
     bins = metrics.reliability(results, expected)
     n_texts = len(results)
@@ -168,6 +188,7 @@ def _measured(
         reliability=bins,
         confusion=metrics.confusion(predicted, expected),
         results=tuple(results),
+        errors=errors,
     )
 
 

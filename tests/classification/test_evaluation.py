@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from structgen.classification.evaluation import evaluate
-from structgen.errors import OptionError
-from tests.classification.examples import LABELS
+from structgen.errors import OptionError, PromptTooLongError
+from structgen.testing import RandomLM
+from tests.classification.examples import LABELS, VOCABULARY
 
 
 def test_evaluating_counts_and_compares(lm):
@@ -25,3 +26,25 @@ def test_evaluating_counts_and_compares(lm):
         evaluate(LABELS, [("a", "unknown")], lm=lm)
     with pytest.raises(OptionError, match="no rows"):
         evaluate(LABELS, [], lm=lm)
+
+
+def test_texts_that_cannot_be_asked_about_are_raised_or_counted():
+    lm = RandomLM(VOCABULARY, 3, context_length=300)
+    good = [("a", "sales"), ("b", "billing")]
+    rows = [("word " * 100, "bill"), *good]
+    with pytest.raises(PromptTooLongError) as caught:
+        evaluate(LABELS, rows, lm=lm)
+    assert caught.value.__notes__ == ["structgen: this was text 0"]
+    found = evaluate(LABELS, rows, lm=lm, on_error="return")
+    (one,), (alone,) = found.configurations, evaluate(LABELS, good, lm=lm).configurations
+    assert [type(one.errors[row]) for row in one.errors] == [PromptTooLongError]
+    assert (one.n_texts, list(one.errors)) == (2, [0])
+    assert (one.accuracy, one.confusion) == (alone.accuracy, alone.confusion)
+    assert one.log_loss == pytest.approx(alone.log_loss)
+    head, _, row = found.table().splitlines()
+    assert dict(zip(head.split(" | "), row.split(" | "), strict=True))["failed"] == "1"
+    with pytest.raises(PromptTooLongError) as caught:
+        evaluate(LABELS, rows[:1], lm=lm, on_error="return")
+    assert caught.value.__notes__ == ["structgen: all texts failed in the configuration 'raw'"]
+    with pytest.raises(OptionError, match="on_error"):
+        evaluate(LABELS, good, lm=lm, on_error="ignore")
