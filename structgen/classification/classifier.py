@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import islice
-from typing import Any, Literal, TypeAlias, overload
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from tqdm import tqdm
 
-from structgen.batch import BATCH_SIZE, OnError, check_batch_options
-from structgen.batch import length as count_of
+from structgen.batch import OnError
+from structgen.classification.batches import ManyTexts, Part, parts
 from structgen.classification.calibration import (
     Calibration,
     check_calibration,
@@ -38,12 +35,10 @@ from structgen.classification.prompting import (
     INSTRUCTIONS,
     MOST_LISTED,
     Choices,
-    Place,
     Question,
     check_examples,
     made_of,
     prompt_by,
-    refuse_text,
 )
 from structgen.classification.results import Classification
 from structgen.classification.scoring import Asked, Budget, Scored, Scorer, Tokenization
@@ -62,7 +57,7 @@ MOST_PRIORS = 64
 """Shortlists whose prior is remembered."""
 
 
-class Classifier:
+class Classifier(ManyTexts[Classification]):
     """Classifies texts with one model; shared between threads.
 
     Example: `Classifier(["billing", "sales"], lm)("My card was charged twice.").label`
@@ -245,87 +240,17 @@ class Classifier:
         assert not isinstance(found, UsageError), "errors are raised"
         return found
 
-    @overload
-    def many(
-        self,
-        texts: Iterable[str],
-        *,
-        batch_size: int = BATCH_SIZE,
-        on_error: Literal["raise"] = "raise",
-        progress: bool | None = None,
-    ) -> list[Classification]: ...
-    @overload
-    def many(
-        self,
-        texts: Iterable[str],
-        *,
-        batch_size: int = BATCH_SIZE,
-        on_error: Literal["return"],
-        progress: bool | None = None,
-    ) -> list[Classification | UsageError]: ...
-    @overload
-    def many(
-        self,
-        texts: Iterable[str],
-        *,
-        batch_size: int = BATCH_SIZE,
-        on_error: OnError,
-        progress: bool | None = None,
-    ) -> list[Classification] | list[Classification | UsageError]: ...
-    def many(
-        self,
-        texts: Iterable[str],
-        *,
-        batch_size: int = BATCH_SIZE,
-        on_error: OnError = "raise",
-        progress: bool | None = None,
-    ) -> list[Any]:
-        """Classify texts, `batch_size` at a time; in their order.
-
-        Args:
-            on_error: "return" puts the error of a text that cannot be asked about, such as one
-                that is too long, in the place of its classification; "raise" raises the first.
-                Errors of the model or of the labels, which all texts share, are always raised.
-        """
-        options: dict[str, Any] = {"on_error": on_error, "progress": progress}
-        return list(self.each(texts, batch_size=batch_size, **options))
-
-    @overload
-    def each(
-        self,
-        texts: Iterable[str],
-        *,
-        batch_size: int = BATCH_SIZE,
-        on_error: Literal["raise"] = "raise",
-        progress: bool | None = None,
-    ) -> Iterator[Classification]: ...
-    @overload
-    def each(
-        self,
-        texts: Iterable[str],
-        *,
-        batch_size: int = BATCH_SIZE,
-        on_error: Literal["return"],
-        progress: bool | None = None,
-    ) -> Iterator[Classification | UsageError]: ...
-    def each(
-        self,
-        texts: Iterable[str],
-        *,
-        batch_size: int = BATCH_SIZE,
-        on_error: OnError = "raise",
-        progress: bool | None = None,
-    ) -> Iterator[Any]:
-        """The same one by one, as they are ready; texts are taken when there is room for them."""
-        check_batch_options(batch_size, on_error, progress)
-        yield from self._results(_parts(texts, batch_size, progress), on_error)
+    def _found(
+        self, texts: Iterable[str], batch_size: int, on_error: OnError, progress: bool | None
+    ) -> Iterator[Classification | UsageError]:
+        return self._results(parts(texts, batch_size, progress), on_error)
 
     def render(self, text: str) -> Prompt:
         """What the model is asked about a text."""
         return self._ask(text, self._all or self._shortlisted(text))
 
     def _results(
-        self, parts: Iterable[_Part], on_error: OnError
+        self, parts: Iterable[Part], on_error: OnError
     ) -> Iterator[Classification | UsageError]:
         if self.compares_texts:
             yield from self._relative_to_each_other(parts, on_error)
@@ -333,7 +258,7 @@ class Classifier:
         for part in parts:
             yield from self._classified(part, on_error)
 
-    def _classified(self, part: _Part, on_error: OnError) -> list[Classification | UsageError]:
+    def _classified(self, part: Part, on_error: OnError) -> list[Classification | UsageError]:
         if self._drill is not None:
             return [made_of(self._drilled, place, on_error) for place in part]
         asked = [made_of(self._asked, place, on_error) for place in part]
@@ -360,7 +285,7 @@ class Classifier:
         return self._scorer.full(asked)
 
     def _relative_to_each_other(
-        self, parts: Iterable[_Part], on_error: OnError
+        self, parts: Iterable[Part], on_error: OnError
     ) -> Iterator[Classification | UsageError]:
         """All texts, whose mean is taken away from each; none is ready before the last is read."""
         assert self._all is not None
@@ -409,18 +334,3 @@ class Classifier:
         if self._numbered:
             written = tuple(str(number) for number in range(1, len(labels) + 1))
         return Choices(labels, written, notes, bool(self._listed), self._numbered)
-
-
-_Part: TypeAlias = Sequence[Place]
-"""Texts that are read together."""
-
-
-def _parts(texts: Iterable[str], batch_size: int, progress: bool | None) -> Iterator[_Part]:
-    """The texts, some at a time; the progress bar moves when the next ones are asked for."""
-    refuse_text(texts)
-    hidden = not sys.stderr.isatty() if progress is None else not progress
-    with tqdm(total=count_of(texts), disable=hidden, unit="text") as bar:
-        source: Iterator[Place] = enumerate(texts)
-        while part := list(islice(source, batch_size)):
-            yield part
-            bar.update(len(part))

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterable, Mapping
-from typing import Any, Literal, TypeAlias, overload
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from tqdm import tqdm
 
-from structgen.batch import BATCH_SIZE, OnError, check_batch_options
-from structgen.batch import length as count_of
+from structgen.batch import OnError
+from structgen.classification.batches import ManyTexts, parts
 from structgen.classification.calibration import CONTENT_FREE
 from structgen.classification.options import check_flag, check_number, check_one_of
 from structgen.classification.prompting import (
@@ -18,7 +16,6 @@ from structgen.classification.prompting import (
     check_texts,
     is_of_text,
     made_of,
-    refuse_text,
 )
 from structgen.classification.results import LabelAnswer, MultiLabel
 from structgen.classification.scoring import Scored, Scorer, normalised
@@ -38,7 +35,7 @@ TASK = "Which of these categories apply to the text? There may be several.\n{lab
 YES_NO = Choices(("yes", "no"), ("yes", "no"), listed=False)
 
 
-class MultiLabelClassifier:
+class MultiLabelClassifier(ManyTexts[MultiLabel]):
     """Finds all labels that a text has; shared between threads.
 
     Example: `MultiLabelClassifier(["joy", "anger"], lm)("What a day!").labels` -> `("joy",)`
@@ -95,48 +92,14 @@ class MultiLabelClassifier:
         check_texts([text])
         return self._written(text) if self._generator else self._decided(text)
 
-    @overload
-    def many(
-        self,
-        texts: Iterable[str],
-        *,
-        batch_size: int = BATCH_SIZE,
-        on_error: Literal["raise"] = "raise",
-        progress: bool | None = None,
-    ) -> list[MultiLabel]: ...
-    @overload
-    def many(
-        self,
-        texts: Iterable[str],
-        *,
-        batch_size: int = BATCH_SIZE,
-        on_error: Literal["return"],
-        progress: bool | None = None,
-    ) -> list[MultiLabel | UsageError]: ...
-    def many(
-        self,
-        texts: Iterable[str],
-        *,
-        batch_size: int = BATCH_SIZE,
-        on_error: OnError = "raise",
-        progress: bool | None = None,
-    ) -> list[Any]:
-        """All labels of each text, in their order.
-
-        Args:
-            batch_size: texts that are generated for at a time; questions about one text are
-                always asked together.
-            on_error: "return" puts the error of a text that cannot be asked about in the place of
-                its labels, "raise" raises the first.
-        """
-        check_batch_options(batch_size, on_error, progress)
-        refuse_text(texts)
+    def _found(
+        self, texts: Iterable[str], batch_size: int, on_error: OnError, progress: bool | None
+    ) -> Iterator[MultiLabel | UsageError]:
         if self._generator is not None:
-            return self._generated(self._generator, list(texts), batch_size, on_error, progress)
-        hidden = not sys.stderr.isatty() if progress is None else not progress
-        shown = tqdm(texts, total=count_of(texts), disable=hidden, unit="text")
-        places = enumerate(shown)
-        return [made_of(self._decided, place, on_error) for place in places]
+            yield from self._generated(self._generator, list(texts), batch_size, on_error, progress)
+            return
+        for part in parts(texts, 1, progress):  # questions about one text are asked together
+            yield from (made_of(self._decided, place, on_error) for place in part)
 
     def _generated(
         self,

@@ -8,6 +8,7 @@ from typing import Annotated, Any, assert_type
 from pydantic import BaseModel, TypeAdapter
 
 import structgen as sg
+from structgen.batch import OnError
 
 
 class Triage(BaseModel):
@@ -142,3 +143,23 @@ def taxonomies_are_types_and_choices(lm: sg.LanguageModel, vocabulary: sg.Vocabu
     assert_type(sg.generate(sg.OneOf(TOPICS), "Hello", lm=lm), str)
     assert_type(sg.generate(sg.SomeOf(TOPICS), "Hello", lm=lm), list[str])
     assert_type(TOPICS.verify(vocabulary), sg.Verification)
+
+
+def classifiers_return_errors_only_where_asked_to(lm: sg.LanguageModel, how: OnError) -> None:
+    one = sg.Classifier(TOPICS, lm)
+    assert_type(one("Hello"), sg.Classification)
+    assert_type(one.many(["Hello"]), list[sg.Classification])
+    assert_type(one.many(["Hello"], on_error="return"), list[sg.Classification | sg.UsageError])
+    assert_type(
+        one.many(["Hello"], on_error=how),
+        list[sg.Classification] | list[sg.Classification | sg.UsageError],
+    )
+    assert_type(next(one.each(["Hello"])), sg.Classification)
+    assert_type(next(one.each(["Hello"], on_error="return")), sg.Classification | sg.UsageError)
+    assert_type(sg.classify("Hello", TOPICS), sg.Classification)
+    assert_type(sg.classify_many(["Hello"], TOPICS), list[sg.Classification])
+    several = sg.MultiLabelClassifier(TOPICS, lm)
+    assert_type(several("Hello"), sg.MultiLabel)
+    assert_type(several.many(["Hello"]), list[sg.MultiLabel])
+    assert_type(several.many(["Hello"], on_error="return"), list[sg.MultiLabel | sg.UsageError])
+    assert_type(next(several.each(["Hello"])), sg.MultiLabel)
