@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
 import json
 import multiprocessing
@@ -128,6 +129,18 @@ def first_visits(compiled: Any, rng: random.Random) -> tuple[list[list[int]], li
     return walks, seconds
 
 
+@pytest.fixture
+def no_collections() -> Iterator[None]:
+    """As `timeit` does: a collection takes up to 16 ms, for the objects of the whole process."""
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+@pytest.mark.usefixtures("no_collections")
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("count", SIZES)
 def test_steps(report: Report, wide: Vocabulary, count: int, form: str) -> None:
