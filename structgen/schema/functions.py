@@ -10,7 +10,17 @@ import inspect
 import types
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import replace
-from typing import Annotated, Any, ClassVar, NoReturn, cast, get_args, get_origin, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    NoReturn,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from pydantic import BaseModel, ConfigDict, Field, PydanticUserError, TypeAdapter, create_model
 from pydantic.fields import FieldInfo
@@ -47,9 +57,11 @@ class Arguments(BaseModel):
 
     model_config = ConfigDict(extra="forbid", protected_namespaces=(), serialize_by_alias=True)
 
-    structgen_function: ClassVar[Callable[..., Any] | None] = None
-    structgen_names: ClassVar[Mapping[str, str]] = {}
-    """The argument that each field stands for."""
+    # Not at run time: Pydantic reads the annotations of all bases whenever it makes a subclass.
+    if TYPE_CHECKING:
+        structgen_function: ClassVar[Callable[..., Any] | None]
+        structgen_names: ClassVar[Mapping[str, str]]
+        """The argument that each field stands for."""
 
     def call(self) -> Any:
         """Call the function with these arguments; of an async one, the result is to be awaited."""
@@ -58,9 +70,7 @@ class Arguments(BaseModel):
         return function(**arguments_of(self))
 
 
-# Pydantic looks at the annotations of all bases, as texts, whenever it makes a subclass; the class
-# variables it has seen already.
-Arguments.__annotations__.clear()
+Arguments.structgen_function, Arguments.structgen_names = None, {}
 
 
 def is_function(source: Any) -> bool:
