@@ -3,9 +3,10 @@
 A *thread* is one way to have read the bytes so far: int32 (state, a, b, stack), where (a, b) are
 the registers of the call in progress and `stack` is a row of the arena. Rows 0 and 1 of the arena
 are the end of the whole value and the bottom of a frame that is walked on its own. Arena rows are
-int32 (state to return to, a, b, parent, tokens to finish, depth, scopes). Threads that differ only
-in their stacks are merged: a row with the state EITHER stands for both stacks a and b. So
-ambiguous recursion costs as many threads as there are frame states, not as there are readings (a
+int32 (state to return to, a, b, parent, tokens to finish, depth, scopes, canonical row); the last
+column is that of permanent rows only, see `structgen.tokens.stacks`. Threads that differ only in
+their stacks are merged: a row with the state EITHER stands for both stacks a and b. So ambiguous
+recursion costs as many threads as there are frame states, not as there are readings (a
 graph-structured stack, Tomita 1985).
 
 `scopes` says which open arrays and objects have parts that must differ: behind a leading 1 a bit
@@ -99,7 +100,7 @@ FULL = -1
 """Returned where the scratch space for threads or the arena does not suffice."""
 
 # Columns of the arena, of a thread and of `cost`.
-A_STATE, A_A, A_B, A_PARENT, A_TOKENS, A_DEPTH, A_SCOPES = range(7)
+A_STATE, A_A, A_B, A_PARENT, A_TOKENS, A_DEPTH, A_SCOPES, A_CANONICAL = range(8)
 NO_SCOPES = 1
 MOST_SCOPES = 28
 """Nested scopes; their bits fit an int32."""
@@ -208,7 +209,7 @@ def state_cost(program: ProgramArrays, plan: Plan, state: int, a: int) -> int:
 
 
 @inlined
-def _fits(
+def fits(
     program: ProgramArrays, plan: Plan, arena: IntArray, state: int, a: int, stack: int
 ) -> bool:
     """Whether the frame can be left within the allowed nesting.
@@ -401,8 +402,8 @@ def close(
             callee, reg_a = long(calls[call, CALLEE]), long(calls[call, REG_A])
             reg_b = long(calls[call, REG_B])
             if len(plan[0]) and not (
-                _fits(program, plan, arena, callee, reg_a, inner)
-                and _fits(program, plan, arena, back, after_a, stack)
+                fits(program, plan, arena, callee, reg_a, inner)
+                and fits(program, plan, arena, back, after_a, stack)
             ):
                 continue
             used = floor
@@ -436,7 +437,7 @@ def advance_threads(
         if state < 0:
             continue
         stack = long(threads[i, T_STACK])
-        if len(plan[0]) and not _fits(program, plan, arena, state, a, stack):
+        if len(plan[0]) and not fits(program, plan, arena, state, a, stack):
             continue
         if states[state, FLAGS] & SPECIAL:
             special = True
@@ -471,7 +472,7 @@ def advance_label(
     threads[high, T_A] = begin
     threads[high, T_B] = end
     threads[high, T_STACK] = stack
-    if len(plan[0]) and not _fits(program, plan, arena, state, begin, stack):
+    if len(plan[0]) and not fits(program, plan, arena, state, begin, stack):
         return high, used
     if _label_at(program[4], program[5], begin, long(program[0][state, ROW])) >= 0:
         return high + 1, used
@@ -521,45 +522,6 @@ def read_bytes(
     if low < high and fewest_tokens(program, plan, arena, threads, low, high) >= UNREACHABLE:
         return high, high, used  # the vocabulary cannot finish what these threads began
     return low, high, used
-
-
-@kernel
-def read_token(
-    program: ProgramArrays,
-    plan: Plan,
-    arena: IntArray,
-    used: int,
-    threads: IntArray,
-    n_threads: int,
-    state: int,
-    a: int,
-    b: int,
-    stack: int,
-    blob: Bytes,
-    starts: Longs,
-    token: int,
-) -> tuple[int, int, int, int, int, int, int]:
-    """`read_bytes` of a token's bytes, for callers in Python, to whom every array costs time.
-
-    Args:
-        state, a, b, stack: the thread, where it is the only one; else they are in `threads`.
-        blob, starts: all tokens one after another, and where each begins.
-
-    Returns (low, high, used), and the first of the threads that are left.
-    """
-    if n_threads == 1:
-        threads[0, T_STATE] = state
-        threads[0, T_A] = a
-        threads[0, T_B] = b
-        threads[0, T_STACK] = stack
-    data = blob[starts[token] : starts[token + 1]]
-    if len(data) == 0:  # special tokens spell nothing, and are never part of a value
-        return 0, 0, used, state, a, b, stack
-    low, high, used = read_bytes(program, plan, arena, used, threads, n_threads, data)
-    if low < high:
-        state, a = long(threads[low, T_STATE]), long(threads[low, T_A])
-        b, stack = long(threads[low, T_B]), long(threads[low, T_STACK])
-    return low, high, used, state, a, b, stack
 
 
 @inlined

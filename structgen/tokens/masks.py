@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -15,10 +15,9 @@ from structgen.tokens import scope_kernels, walks
 from structgen.tokens.automaton import Automaton
 from structgen.tokens.mask_rows import NONE, MaskRow, mask_row
 from structgen.tokens.profiles import ProfileCache
+from structgen.tokens.space import FINAL, Space, Thread, Threads
 from structgen.tokens.trie import END, TOKEN
 
-Thread: TypeAlias = tuple[int, int, int, int]
-"""(state, a, b, stack), as in the kernels."""
 Bytes: TypeAlias = npt.NDArray[np.uint8]
 
 NO_TOKENS = np.zeros(0, np.int32)
@@ -26,39 +25,19 @@ FROM_ROOT = np.zeros(1, np.int32)
 """Roots of a walk from the trie's root."""
 
 
-class Scratch(Protocol):
-    """Working space that grows; rows of the arena below `used` are permanent."""
-
-    arena: IntArray
-    threads: IntArray
-    used: int
-
-    def load(self, threads: tuple[Thread, ...]) -> int:
-        """Write threads to the front of the scratch threads; how many they are."""
-        ...
-
-    def grow(self) -> None:
-        """Double both arrays."""
-        ...
-
-
 class MaskMaker:
     """Computes masks of one automaton in the scratch space of its table; one thread at a time."""
 
-    def __init__(self, automaton: Automaton, profiles: ProfileCache, scratch: Scratch) -> None:
+    def __init__(self, automaton: Automaton, profiles: ProfileCache, space: Space) -> None:
         self._automaton = automaton
         self._profiles = profiles
-        self._scratch = scratch
-        self._levels = np.zeros((automaton.vocabulary.max_token_bytes + 3, 5), np.int32)
-        self._listed = np.empty(1024, np.int32)
+        self._space = space
         self._wide = (automaton.program.states[:, FLAGS] & WIDE != 0).tobytes()
         self._count = 0
         # What is found for one mask: rows of the insides of strings, and further tokens.
         self._rows: list[IntArray] = []
 
-    def compute(
-        self, threads: tuple[Thread, ...], accepting: bool, most: int
-    ) -> tuple[MaskRow, int]:
+    def compute(self, threads: Threads, accepting: bool, most: int) -> tuple[MaskRow, int]:
         """The tokens that threads allow, and the most tokens needed after any of them.
 
         Args:
@@ -66,21 +45,23 @@ class MaskMaker:
         """
         self._count = 0
         self._rows.clear()
-        wide = [thread for thread in threads if self._wide[thread[0]]]
-        narrow = tuple(thread for thread in threads if thread not in wide) if wide else threads
-        worst = self._walk(narrow, FROM_ROOT, most) if narrow else 0
+        is_wide, worst = self._wide, 0
+        wide = [thread for thread in threads if is_wide[thread[0]]]
+        if len(wide) < len(threads):
+            narrow = tuple(thread for thread in threads if thread not in wide) if wide else threads
+            worst = self._walk(narrow, FROM_ROOT, most)
         for thread in wide:
             worst = max(worst, self._add_wide(thread, most))
         return self._row(accepting), worst
 
-    def longer(self, threads: tuple[Thread, ...], node: int, most: int) -> tuple[IntArray, int]:
+    def longer(self, threads: Threads, node: int, most: int) -> tuple[IntArray, int]:
         """int32[K]: the tokens that begin with a trie node's bytes and go on as threads allow.
 
         With the most tokens needed after any of them; `most` is as for `compute`.
         """
         self._count = 0
         worst = self._walk(threads, np.array([node], np.int32), most)
-        listed = self._listed[: self._count]
+        listed = self._space.listed[: self._count]
         lookup = self._automaton.lookup
         own = int(lookup.trie[node, TOKEN])
         while own >= 0:
@@ -96,12 +77,11 @@ class MaskMaker:
 
     def _row(self, accepting: bool) -> MaskRow:
         vocabulary = self._automaton.vocabulary
-        extra = self._listed[: self._count]
+        extra = self._space.listed[: self._count]
         if accepting:
             extra = np.concatenate([extra, np.array(vocabulary.eos_token_ids, np.int32)])
-        base = self._rows[0] if self._rows else NONE
-        if len(self._rows) > 1:
-            base = np.bitwise_or.reduce(self._rows)
+        rows = self._rows
+        base = NONE if not rows else rows[0] if len(rows) == 1 else np.bitwise_or.reduce(rows)
         return mask_row(base, extra, vocabulary.n_words)
 
     def _add_wide(self, thread: Thread, most: int) -> int:
@@ -112,7 +92,7 @@ class MaskMaker:
         like = local if frame.like is None else int(frame.like[local])
         base = state - local
         profile = self._profiles.get(automaton, base + like)
-        behind = int(self._scratch.arena[stack, A_TOKENS])
+        behind = int(self._space.arena[stack, A_TOKENS])
         if behind >= kernels.UNREACHABLE:
             return 0  # what must follow cannot be written
         row, worst = self._profiles.row(automaton, profile, base, need, room, -1)
@@ -154,24 +134,19 @@ class MaskMaker:
                 worst = max(worst, self._walk(((after, a, b, stack),), root, most))
         return worst
 
-    def _walk(
-        self, threads: tuple[Thread, ...], roots: IntArray, most: int, *, closed: bool = True
-    ) -> int:
+    def _walk(self, threads: Threads, roots: IntArray, most: int, *, closed: bool = True) -> int:
         """List the tokens below some trie nodes; the most tokens needed after any of them."""
-        automaton, lookup, scratch = self._automaton, self._automaton.lookup, self._scratch
+        space, count = self._space, self._count
         while True:
-            n_threads = scratch.load(threads)
-            status, worst, count = walks.walk(
-                automaton.arrays, automaton.plan, most, lookup.trie, lookup.same_bytes,
-                lookup.first, roots, scratch.arena, scratch.used, scratch.threads, n_threads,
-                closed, self._levels, self._listed, self._count,
+            n_threads = 1 if len(threads) == 1 else space.load(threads)
+            status, worst, found = walks.walk(
+                space.record, most, roots, space.used, n_threads,
+                *(threads[0] if threads else FINAL), closed, count,
             )  # fmt: skip
             if status == kernels.FULL:
-                scratch.grow()
-            elif count > len(self._listed):
-                more = np.empty(2 * count, np.int32)
-                more[: self._count] = self._listed[: self._count]
-                self._listed = more
+                space.grow()
+            elif found > len(space.listed):
+                space.list_more(found, count)
             else:
-                self._count = count
+                self._count = found
                 return worst

@@ -20,6 +20,7 @@ from structgen.automata.frames import NO_LIMIT, IntArray
 from structgen.errors import LimitError
 from structgen.tokens import stored_masks, walks
 from structgen.tokens.automaton import Automaton
+from structgen.tokens.layout import ARENA_COLUMNS
 from structgen.tokens.walks import MAX_UNITS
 
 Key: TypeAlias = tuple[str, int]
@@ -203,7 +204,7 @@ def _walk(automaton: Automaton, key: Key, state: int, base: int) -> Profile:
     trie = automaton.lookup.trie
     tokens, codes = np.empty(len(trie), np.int32), np.empty(len(trie), np.int64)
     exits = np.empty((len(trie), 2), np.int32)
-    arena = np.zeros((2, 7), np.int32)
+    arena = np.zeros((2, ARENA_COLUMNS), np.int32)
     threads = np.zeros((4 * vocabulary.max_token_bytes + 64, 4), np.int32)
     levels = np.zeros((vocabulary.max_token_bytes + 2, 2), np.int32)
     _, label_cost, bounds = automaton.plan

@@ -184,25 +184,22 @@ class Session:
 
     def _find(self, token_id: int) -> State | None:
         """The state after a token, by the long way; None for the end token."""
-        if self._max_tokens is not None and not self.allows(token_id):
+        if self._ended or (self._max_tokens is not None and not self.allows(token_id)):
             raise self._illegal(token_id)
-        after = None if self._ended else self._state.next.get(token_id)
-        return after or self._find_new(token_id)
-
-    def _find_new(self, token_id: int) -> State | None:
-        """The state after a token that this state has not seen yet; None for the end token."""
-        if self._ended:
-            raise self._illegal(token_id)
+        after = self._state.next.get(token_id)
+        if after is not None:
+            return after
         if token_id in self._vocabulary.eos_token_ids:
             if not self._state.accepting:
                 raise self._illegal(token_id)
             self._ended = True
             self._left = -1
             return None
-        table = self._source.current()
-        state = table.adopt(self._state)
-        spells = 0 <= token_id < self._vocabulary.width
-        after = table.advance(state, token_id) if spells else None
+        table, state = self._source.current(), self._state
+        if state.table is not table:
+            state = table.adopt(state)
+        if 0 <= token_id < self._vocabulary.width:
+            after = table.advance(state, token_id)
         if after is None:
             raise self._illegal(token_id)
         return after

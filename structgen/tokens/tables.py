@@ -38,7 +38,7 @@ class TableSource:
     def current(self) -> StateTable:
         """The table that new states go to."""
         table = self._table
-        if table is None or table.bytes_used > self._limits.cache_bytes:
+        if table is None or table.is_full:
             with self._lock:
                 self._drop(table)
                 table = self._table

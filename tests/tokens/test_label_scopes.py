@@ -36,8 +36,8 @@ TEXTS = st.lists(
 def check(table: Any, state: Any) -> int:
     """Compare both ways for each token that the threads allow; how many tokens were sure."""
     exclusion: Exclusion = table._exclusion
-    plain, _ = table._masked.compute(table._canonical_threads(state), state.accepting, -1)
-    at = Point(0, table.load(state.threads), table.used, state.scopes)
+    plain, _ = table._masked.compute(state.canonical, state.accepting, -1)
+    at = Point(0, table.space.load(state.threads), table.space.used, state.scopes)
     found = exclusion._labels.sorted(at, plain)  # pyright: ignore[reportPrivateUsage]  # the quick way
     if found is None:
         return 0
@@ -47,7 +47,7 @@ def check(table: Any, state: Any) -> int:
     expected: set[int] = set()
     for token in legal.tolist():
         data = WORDS.bytes_of(token)
-        at = Point(0, table.load(state.threads), table.used, state.scopes)
+        at = Point(0, table.space.load(state.threads), table.space.used, state.scopes)
         if not data or exclusion.run(at, data) is not None:
             expected.add(token)
     assert set(kept) <= expected
