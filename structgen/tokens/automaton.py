@@ -16,6 +16,7 @@ from structgen.automata.program import CALLEE, REG_A, REG_B, Program, ProgramArr
 from structgen.errors import LimitError, VocabularyError
 from structgen.options import DEEPEST, Limits
 from structgen.tokens import distances
+from structgen.tokens.trie import TOKEN
 from structgen.tokens.vocabulary import Vocabulary
 
 Number = TypeVar("Number", bound=np.generic)
@@ -30,6 +31,8 @@ class Lookup:
 
     trie: IntArray
     same_bytes: IntArray
+    repeated: npt.NDArray[np.uint8]
+    """uint8[N]: whether the token of a row of the trie has others with the same bytes."""
     first: IntArray
     """int32[256]: the trie root's child over each byte, or -1."""
     second: IntArray
@@ -152,8 +155,11 @@ def _lookup(vocabulary: Vocabulary) -> Lookup:
     second = np.full((256, 256), -1, np.int32)
     distances.second_children(trie, first, second)
     same_bytes = _kernel_view(vocabulary.trie.same_bytes)
+    tokens = trie[:, TOKEN]
+    repeated = ((tokens >= 0) & (same_bytes[tokens] >= 0)).astype(np.uint8)
     blob, starts = _kernel_view(vocabulary.blob), _kernel_view(vocabulary.starts)
-    return Lookup(trie, same_bytes, first, second, blob, starts, _chars_per_token(vocabulary))
+    chars = _chars_per_token(vocabulary)
+    return Lookup(trie, same_bytes, repeated, first, second, blob, starts, chars)
 
 
 _NO_SLOTS = np.zeros(0, np.int64)

@@ -22,7 +22,9 @@ _PROGRAM = (
     (np.int32, 8), (np.int32, 0), (np.uint8, 0), (np.int32, 6), (np.uint8, 0), (np.int64, 0),
 )  # fmt: skip
 _PLAN = ((np.int32, 4), (np.int32, 0), (np.int32, 0))
-_VOCABULARY = ((np.int32, 4), (np.int32, 0), (np.int32, 0), (np.uint8, 0), (np.int64, 0))
+_VOCABULARY = (
+    (np.int32, 4), (np.int32, 0), (np.uint8, 0), (np.int32, 0), (np.uint8, 0), (np.int64, 0),
+)  # fmt: skip
 _SPACE = (
     (np.int32, ARENA_COLUMNS), (np.int32, 4), (np.int32, 0), (np.int32, 0), (np.int32, 5),
     (np.int32, 0),
@@ -36,7 +38,7 @@ program_of = reader(0, _PROGRAM)
 plan_of = reader(_FIRST_OF_PLAN, _PLAN)
 """(cost, label_cost, limits)"""
 vocabulary_of = reader(_FIRST_OF_VOCABULARY, _VOCABULARY)
-"""(trie, same_bytes, first, blob, starts)"""
+"""(trie, same_bytes, repeated, first, blob, starts)"""
 space_of = reader(_FIRST_OF_SPACE, _SPACE)
 """(arena, threads, slots, caps, levels, listed)"""
 
@@ -44,7 +46,9 @@ space_of = reader(_FIRST_OF_SPACE, _SPACE)
 def new_record(automaton: Automaton) -> Record:
     """A record with the arrays of an automaton and its vocabulary, but without scratch space."""
     lookup = automaton.lookup
-    words = lookup.trie, lookup.same_bytes, lookup.first, lookup.blob, lookup.starts
+    words = (
+        lookup.trie, lookup.same_bytes, lookup.repeated, lookup.first, lookup.blob, lookup.starts,
+    )  # fmt: skip
     record = empty_record(_FIRST_OF_SPACE + len(_SPACE))
     put(record, 0, _PROGRAM, automaton.arrays)
     put(record, _FIRST_OF_PLAN, _PLAN, automaton.plan)

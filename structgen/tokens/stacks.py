@@ -47,7 +47,7 @@ def take(
     """
     program, plan = program_of(record), plan_of(record)
     arena, threads, _, caps, _, _ = space_of(record)
-    _, _, _, blob, starts = vocabulary_of(record)
+    _, _, _, _, blob, starts = vocabulary_of(record)
     if n_threads == 1:
         threads[0, T_STATE] = state
         threads[0, T_A] = a
