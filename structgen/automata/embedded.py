@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 
@@ -59,7 +58,7 @@ def escaped_frame(frame: Frame, moved: Moved) -> Frame:
             _row(b, state, entries, _first_units(entries) if states[0, FLAGS] & SPARE else 0)
     for state, call in frame.calls:
         callee, first, second = moved(call.callee, call.a, call.b)
-        b.add_call(state, replace(call, callee=callee, a=first, b=second))
+        b.add_call(state, call._replace(callee=callee, a=first, b=second))
     common = int(states[0, FLAGS])
     return b.frame(
         loop=int(states[0, LOOP]),

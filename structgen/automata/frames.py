@@ -19,7 +19,7 @@ from array import array
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -65,8 +65,7 @@ Edge: TypeAlias = tuple[int, int, int, int]
 """(first byte, last byte, target state, flags)"""
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(NamedTuple):
     """A call of another frame.
 
     `a` and `b` are the callee's first registers; when it returns, the caller goes on in `to`.
@@ -289,12 +288,12 @@ def _large_table(
     cuts[0] = False
     class_of = np.cumsum(cuts[:256])
     n_classes = int(class_of[-1]) + 1
-    with_row, row = np.unique(state, return_inverse=True)
-    row_of = np.full(n_states, -1, np.int32)
-    row_of[with_row] = np.arange(len(with_row)) * n_classes
+    with_row = np.zeros(n_states, np.bool_)
+    with_row[state] = True
+    row_of = np.where(with_row, (np.cumsum(with_row) - 1) * n_classes, -1).astype(np.int32)
     width = class_of[last] - class_of[first] + 1
-    ahead = row * n_classes + class_of[first] - (np.cumsum(width) - width)
-    table = np.full(len(with_row) * n_classes, -1, np.int32)
+    ahead = row_of[state] + class_of[first] - (np.cumsum(width) - width)
+    table = np.full(np.count_nonzero(with_row) * n_classes, -1, np.int32)
     entries = to << FLAG_BITS | flags
     table[np.repeat(ahead, width) + np.arange(width.sum())] = np.repeat(entries, width)
     return array("i", row_of.tobytes()), class_of.astype(np.uint8), table

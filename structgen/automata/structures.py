@@ -9,7 +9,10 @@ from functools import cache
 from itertools import accumulate
 from typing import TypeAlias
 
+import numpy as np
+
 from structgen.automata.frames import COUNT, END, ROOM, Call, Frame, FrameBuilder
+from structgen.automata.object_kernels import lay_out
 from structgen.errors import LimitError
 from structgen.options import Layout
 
@@ -158,6 +161,9 @@ class Count:
         return self.least if self.most is None else self.most
 
 
+_UNCOUNTED = Count()
+
+
 def object_frame(
     slots: Sequence[Slot],
     extras: Sequence[Extra],
@@ -170,7 +176,34 @@ def object_frame(
 
     With `begun` it is what follows so many first properties, of an object that counts none.
     """
-    return _ObjectBuilder(slots, extras, count, punctuation).build(begun)
+    _check_choices(slots, count)
+    if count == _UNCOUNTED and not punctuation.max_blanks:
+        return _laid_out(slots, extras, punctuation, begun)
+    return ObjectBuilder(slots, extras, count, punctuation).build(begun)
+
+
+def _laid_out(
+    slots: Sequence[Slot], extras: Sequence[Extra], punctuation: Punctuation, begun: int
+) -> Frame:
+    """The frame of an object that counts no properties, in a layout without optional blanks."""
+    chains = [_written(slot.name).encode() + punctuation.colon for slot in slots]
+    chains += [punctuation.colon] * len(extras)
+    chains.append(punctuation.comma)
+    values = [part.value for part in (*slots, *extras)]
+    sources = [*values, *(extra.key for extra in extras)]
+    states, table, classes, calls = lay_out(
+        np.frombuffer(bytearray(b"".join(chains)), np.uint8),
+        np.array([0, *accumulate(map(len, chains))], np.int64),
+        np.array([slot.required for slot in slots], np.bool_),
+        np.array([*map(len, sources)], np.int64),
+        begun,
+    )
+    made = [
+        (state, Call(callee, to, a, room))
+        for state, source, to in calls.tolist()
+        for callee, a, room in sources[source]
+    ]
+    return Frame("object", states, table.ravel(), classes, tuple(made))
 
 
 def _check_choices(slots: Sequence[Slot], count: Count) -> None:
@@ -203,7 +236,7 @@ def _name(keys: _Keys) -> int:
     return id(keys) if isinstance(keys, dict) else -1 if keys is None else -2 - keys
 
 
-class _ObjectBuilder:
+class ObjectBuilder:
     """Lays the properties out one after another, so that required ones are plain chains.
 
     Where a choice exists (an optional property, the end, an undeclared key) a row state leads
@@ -214,7 +247,6 @@ class _ObjectBuilder:
     def __init__(
         self, slots: Sequence[Slot], extras: Sequence[Extra], count: Count, punctuation: Punctuation
     ) -> None:
-        _check_choices(slots, count)
         self._slots = slots
         self._extras = extras
         self._count = count
