@@ -26,31 +26,49 @@ Change = Callable[[Node], Node]
 def rewritten(node: Node, change: Change) -> Node:
     """The node with `change` made to each of its parts and then to itself.
 
+    A part that stands in several places is changed once, and stands there again.
+
     Example: `rewritten(Array(Integer()), change)` is `change(Array(change(Integer())))`
     """
-    match node:
-        case Array():
-            node = _array(node, change)
-        case Object():
-            node = _object(node, change)
-        case Union():
-            options = [rewritten(option, change) for option in node.options]
-            if not _same(options, node.options):
-                node = nodes.union(options)
-        case Embedded():
-            node = Embedded(rewritten(node.node, change))
-        case Parts():
-            parts = (replace(part, node=rewritten(part.node, change)) for part in node.parts)
-            node = Parts(tuple(parts))
-        case _:
-            pass
-    return change(node)
+    return _remembering(change)(node)
 
 
 def rewritten_schema(schema: Schema, change: Change) -> Schema:
     """The schema with `change` made to every node."""
-    definitions = {name: rewritten(node, change) for name, node in schema.definitions.items()}
-    return replace(schema, root=rewritten(schema.root, change), definitions=definitions)
+    again = _remembering(change)
+    definitions = {name: again(node) for name, node in schema.definitions.items()}
+    return replace(schema, root=again(schema.root), definitions=definitions)
+
+
+def _remembering(change: Change) -> Change:
+    """`rewritten`, which knows the nodes by their identity and keeps them alive meanwhile."""
+    done: dict[int, tuple[Node, Node]] = {}
+
+    def again(node: Node) -> Node:
+        known = done.get(id(node))
+        if known is None:
+            known = done[id(node)] = node, change(_with_parts(node, again))
+        return known[1]
+
+    return again
+
+
+def _with_parts(node: Node, again: Change) -> Node:
+    """The node with its parts rewritten."""
+    match node:
+        case Array():
+            return _array(node, again)
+        case Object():
+            return _object(node, again)
+        case Union():
+            options = [again(option) for option in node.options]
+            return node if _same(options, node.options) else nodes.union(options)
+        case Embedded():
+            return Embedded(again(node.node))
+        case Parts():
+            return Parts(tuple(replace(part, node=again(part.node)) for part in node.parts))
+        case _:
+            return node
 
 
 def parts(*roots: Node) -> Iterator[Node]:
@@ -86,38 +104,37 @@ def _same(one: Sequence[Node], other: Sequence[Node]) -> bool:
     return all(map(operator.is_, one, other))
 
 
-def _array(node: Array, change: Change) -> Node:
-    item = node.item if isinstance(node.item, Never) else rewritten(node.item, change)
+def _array(node: Array, again: Change) -> Node:
+    item = node.item if isinstance(node.item, Never) else again(node.item)
     if item is node.item and not (node.contains or node.prefix or node.ways):
         return node
     contains = (
-        replace(part, item=rewritten(part.item, change), rest=rewritten(part.rest, change))
-        for part in node.contains
+        replace(part, item=again(part.item), rest=again(part.rest)) for part in node.contains
     )
-    prefix = (rewritten(part, change) for part in node.prefix)
+    prefix = (again(part) for part in node.prefix)
     made = nodes.array(
         item, node.min_items, node.max_items, prefix, contains, node.unique, node.antichain,
         node.separator, node.strict,
     )  # fmt: skip
     if not node.ways or not isinstance(made, Array):
         return made
-    ways = tuple(tuple(_ways(place, change)) for place in node.ways)
+    ways = tuple(tuple(_ways(place, again)) for place in node.ways)
     return replace(made, ways=ways)
 
 
-def _ways(place: tuple[Way, ...], change: Change) -> Iterator[Way]:
+def _ways(place: tuple[Way, ...], again: Change) -> Iterator[Way]:
     """The alternatives of a place that are still possible."""
     for way in place:
-        item = rewritten(way.item, change)
+        item = again(way.item)
         if not isinstance(item, Never):
             yield replace(way, item=item)
 
 
-def _object(node: Object, change: Change) -> Object:
+def _object(node: Object, again: Change) -> Object:
     """A property that became impossible is left out where it may be."""
     before = [prop.node for prop in node.properties]
     before += [part for extra in node.extras for part in (extra.key, extra.value)]
-    after = [rewritten(part, change) for part in before]
+    after = [again(part) for part in before]
     if _same(after, before):
         return node
     properties = [

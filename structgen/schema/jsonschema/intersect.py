@@ -167,9 +167,15 @@ def _meet_objects(definitions: Definitions, a: Object, b: Object) -> Node:
     theirs = {part.name: part for part in b.properties}
     definitions.count(len(mine) + len(theirs))
     left, right = (a, _any_undeclared(a)), (b, _any_undeclared(b))
+    # What only one declares, and the other leaves open, stays as it is: most properties of most.
+    kept: dict[str, Property] = {} if not isinstance(right[1], AnyJson) else mine.copy()
+    kept.update(theirs if isinstance(left[1], AnyJson) else {})
+    both = mine.keys() & theirs.keys()
     properties = [
-        _meet_property(definitions, name, (*left, mine.get(name)), (*right, theirs.get(name)))
-        for name in dict.fromkeys((*mine, *theirs))
+        kept[name]
+        if name in kept and name not in both
+        else _meet_property(definitions, name, (*left, mine.get(name)), (*right, theirs.get(name)))
+        for name in (mine | theirs)
     ]
     highs = [high for high in (a.max_properties, b.max_properties) if high is not None]
     return make_object(

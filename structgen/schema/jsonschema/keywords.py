@@ -81,6 +81,22 @@ ANNOTATIONS = frozenset(
 )
 """Keywords that say nothing about a value, or only where definitions are found."""
 
+SILENT = frozenset(
+    {
+        "type",
+        "title",
+        "description",
+        "default",
+        "example",
+        "examples",
+        "$comment",
+        "deprecated",
+        "readOnly",
+        "writeOnly",
+    }
+)
+"""Keywords whose values nobody looks at, and the type."""
+
 NAMES = {
     "$schema": "a string",
     "$id": "a string",

@@ -280,3 +280,12 @@ def test_a_format_that_is_not_enforced_is_shown_and_logged(
     shown = str(explain({"properties": {"a": {"type": "string", "format": "mongoId"}}}))
     assert "$.properties.a.format: the format 'mongoId' is not enforced" in shown
     assert "mongoId" in caplog.text
+
+
+@pytest.mark.parametrize("kind", ["null", "boolean", "string", "number", "integer", "array"])
+def test_a_plain_type_is_what_the_reader_of_its_keywords_makes_of_it(kind):
+    """A mark that the author made leads past the table of plain types."""
+    plain = read_json_schema({"type": kind, "title": "a", "description": "b"})
+    marked = read_json_schema({"type": kind, "x-mark": 1})
+    assert plain.root == marked.root
+    assert (plain.faults, plain.ignored) == (marked.faults, marked.ignored) == ((), ())
