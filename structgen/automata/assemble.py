@@ -75,7 +75,7 @@ from structgen.schema.nodes import (
 from structgen.schema.nodes import Extra as Member
 from structgen.schema.sites import path_of
 from structgen.schema.sizes import Sizes
-from structgen.schema.strings import has_string
+from structgen.schema.strings import has_string, is_any_text
 
 LABELS = "labels"
 """Key of the one frame that all label sets share; its registers say which labels."""
@@ -143,6 +143,8 @@ class _Assembler:
         self._anything: dict[bool, list[Target]] = {}
         self._alive: dict[int, Object] = {}
         self._seen: set[object] = set()
+        self._known: dict[tuple[int, bool], tuple[Node, list[Target]]] = {}
+        """Calls by the identity of a node, which is kept alive, and by `_plain`."""
         self._pending: deque[tuple[object, Array | Object | Tagged | Rest, bool]] = deque()
         self._sizes = Sizes(self._definitions, require_all=options.require_all)
         self._plain = False
@@ -150,10 +152,14 @@ class _Assembler:
 
     def targets(self, node: Node) -> list[Target]:
         """The calls, any of which writes a value of `node`."""
-        try:
-            return targets_of([[target] for target in self._targets(node, frozenset())])
-        except LimitError as error:
-            raise self._located(error, node) from error
+        known = self._known.get((id(node), self._plain))
+        if known is None:
+            try:
+                found = list(dict.fromkeys(self._targets(node, frozenset())))
+            except LimitError as error:
+                raise self._located(error, node) from error
+            known = self._known[id(node), self._plain] = node, found
+        return known[1]
 
     def _located(self, error: LimitError, node: Node | Tagged) -> LimitError:
         """The error, beginning with the path at which the node that caused it stands first."""
@@ -328,8 +334,14 @@ class _Assembler:
                 return False
 
     def _structure(self, node: Array | Object) -> object:
-        """Key of the node's own frame, which is built later."""
-        return self._later(("node", id(node), self._plain), node)
+        """Key of the node's own frame, which is built later.
+
+        Arrays of the same items have one: how many there may be is left to the registers.
+        """
+        key: object = ("node", id(node))
+        if isinstance(node, Array) and not (node.prefix or node.contains or node.unique):
+            key = ("items", id(node.item))
+        return self._later((key, self._plain), node)
 
     def _later(self, key: object, node: Array | Object | Tagged | Rest) -> object:
         if key not in self._seen:
@@ -451,11 +463,14 @@ class _Assembler:
             left = [text for text in node.texts if json.loads(text) not in names]
             return [self._labels(tuple(left))] if left else []
         assert isinstance(node, String), "keys are strings"
-        if node.max_length is None and not node.patterns and not node.excluded:
-            if not names:
-                return [self._string(node)]
+        is_open = node.max_length is None and not node.excluded
+        if is_open and not names and not node.patterns:
+            return [self._string(node)]
+        # With names every key is written canonically, and so is whatever has a pattern.
+        if is_open and names and is_any_text(node.patterns):
             key = ("other key", names)
-            self.frames[key] = other_key_frame(names)
+            if key not in self.frames:
+                self.frames[key] = other_key_frame(names)
             return [(key, node.min_length, NO_LIMIT)]
         key_node = replace(node, excluded=tuple(sorted({*node.excluded, *names})))
         return [self._string(key_node)] if self._has_text(key_node) else []

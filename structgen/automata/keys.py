@@ -106,22 +106,25 @@ def _targets() -> list[list[int]]:
     return (_moves() >> FLAG_BITS).tolist()
 
 
-def _split_classes(alone: Iterable[int]) -> tuple[list[int], list[int]]:
-    """Byte classes in which each byte of `alone` is alone: the class of each byte, one of each."""
-    classes: list[int] = _any_key().classes.tolist()
-    members: dict[int, list[int]] = {}
-    for byte, found in enumerate(classes):
-        members.setdefault(found, []).append(byte)
-    sample = [members[number][0] for number in range(len(members))]
+def _split_classes(alone: Iterable[int]) -> tuple[bytearray, list[int]]:
+    """Byte classes in which each byte of `alone` is alone: the class of each byte, one of each.
+
+    All bytes of a class of any key do the same there, so one that has left it stands for it too.
+    """
+    first, sizes = _any_classes()
+    classes, sample = bytearray(_any_key().classes), first.copy()
     for byte in alone:
-        together = members[classes[byte]]
-        if len(together) > 1:
-            together.remove(byte)
-            sample[classes[byte]] = together[0]
+        if sizes[classes[byte]] > 1:
             classes[byte] = len(sample)
             sample.append(byte)
-            members[classes[byte]] = [byte]
     return classes, sample
+
+
+@cache
+def _any_classes() -> tuple[list[int], list[int]]:
+    """The first byte of each class of any key, and how many there are."""
+    _, first, sizes = np.unique(_any_key().classes, return_index=True, return_counts=True)
+    return first.tolist(), sizes.tolist()
 
 
 def _with_rows(base: Frame, likes: IntArray, table: IntArray, classes: bytes) -> Frame:

@@ -145,6 +145,16 @@ def is_empty(dfa: Dfa) -> bool:
     return not dfa.accepting
 
 
+def is_everything(dfa: Dfa) -> bool:
+    """Whether every text is accepted, of an automaton that is as small as it can be."""
+    return len(dfa) == len(dfa.accepting) == 1 and not _missing(dfa, 0)
+
+
+def _missing(dfa: Dfa, state: int) -> int:
+    """The mask of the letters for which a state has no move."""
+    return (1 << len(dfa.letters)) - 1 - sum(mask for mask, _ in dfa.arcs[state])
+
+
 def matches(dfa: Dfa, text: str) -> bool:
     """Whether the text is accepted; a text with a lone surrogate never is."""
     state = 0

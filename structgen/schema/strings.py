@@ -14,6 +14,7 @@ from structgen.regex import (
     full,
     intersect,
     is_empty,
+    is_everything,
     literals,
     remembered,
     search,
@@ -95,6 +96,11 @@ def has_string(node: String) -> bool:
     if not states or node.max_length is None:
         return bool(states)
     return min(left[state] for state in states) <= node.max_length - node.min_length
+
+
+def is_any_text(patterns: tuple[Pattern, ...]) -> bool:
+    """Whether every text agrees with all of some patterns, such as `.*`."""
+    return not patterns or is_everything(content_dfa(patterns, ()))
 
 
 def _after(dfa: Dfa, length: int) -> frozenset[int]:
