@@ -7,8 +7,10 @@ where the root returns.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TypeAlias
 
 import numpy as np
@@ -202,19 +204,13 @@ def _join_tables(frames: Sequence[Frame], bases: list[int]) -> IntArray:
 
 
 def _join_calls(frames: Sequence[Frame], base_of: dict[object, int]) -> IntArray:
-    rows = [
-        (
-            base_of[call.callee],
-            base + call.to,
-            call.a,
-            min(call.b, NO_LIMIT),
-            call.flags,
-            call.floor,
-        )
+    rows = (
+        (base_of[callee], base + to, a, b if b < NO_LIMIT else NO_LIMIT, flags, floor)
         for frame, base in zip(frames, base_of.values(), strict=True)
-        for _, call in frame.calls
-    ]
-    return np.array(rows, np.int32).reshape(-1, 6)
+        for _, (callee, to, a, b, flags, floor) in frame.calls
+    )
+    # By way of an array: numpy looks at each number of each tuple, which takes three times as long.
+    return np.array(array("i", chain.from_iterable(rows)), np.int32).reshape(-1, 6)
 
 
 def _label_frame(longest: int) -> Frame:

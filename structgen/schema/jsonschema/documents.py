@@ -14,6 +14,10 @@ Json: TypeAlias = dict[str, Any]
 MOST_LEVELS = 64
 """Nesting of the schema as it is written; a recursive schema may go deeper while generating."""
 
+MOST_PARTS = 10_000
+"""Dicts and lists of a schema that are looked through for identifiers."""
+
+_IDENTIFIERS = ("$id", "id", "$anchor", "$dynamicAnchor")
 _ONE = {
     "items",
     "additionalItems",
@@ -120,6 +124,8 @@ class Document:
         self._indexed = True
         todo = [(Place(self.root, "$", ""), 0)]
         self._resources[""] = todo[0][0]
+        if not isinstance(self.root, dict) or not _may_name_parts(self.root):
+            return  # then everything is relative to the root, and paths need not be made
         while todo:
             place, level = todo.pop()
             if level > 10 * MOST_LEVELS:
@@ -147,6 +153,24 @@ class Document:
                 if keyword == "$dynamicAnchor":
                     self.dynamic.setdefault(name, []).append(here)
         return here
+
+
+def _may_name_parts(root: Any) -> bool:
+    """Whether some part may have an identifier or an anchor; also where that is hard to tell."""
+    todo: list[tuple[Any, int]] = [(root, 0)]
+    count = 0
+    while todo:
+        part, level = todo.pop()
+        count += 1
+        if level > MOST_LEVELS or count > MOST_PARTS:
+            return True
+        if isinstance(part, dict):
+            schema = cast(Json, part)
+            if any(isinstance(schema.get(name), str) for name in _IDENTIFIERS):
+                return True
+            part = schema.values()
+        todo.extend((inner, level + 1) for inner in part if isinstance(inner, dict | list))
+    return False
 
 
 def _join(base: str, reference: str, *, keep: bool = False) -> str:

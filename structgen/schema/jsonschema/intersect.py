@@ -130,9 +130,9 @@ def _meet_refs(definitions: Definitions, a: Node, b: Node) -> Node:
 def _distribute(definitions: Definitions, a: Node, b: Node) -> Node:
     left = a.options if isinstance(a, Union) else (a,)
     right = b.options if isinstance(b, Union) else (b,)
-    if set(right) >= set(PARTS):
+    if _is_anything(right):
         return a
-    if set(left) >= set(PARTS):
+    if _is_anything(left):
         return b
     bits = [kinds(definitions, option) for option in right]
     options: list[Node] = []
@@ -146,6 +146,11 @@ def _distribute(definitions: Definitions, a: Node, b: Node) -> Node:
     if len(options) > max(MOST_OPTIONS, len(left), len(right)):
         raise Unrepresentable(f"combined, the alternatives are more than {MOST_OPTIONS}")
     return nodes.union(options or [Never("the alternatives have no type in common")])
+
+
+def _is_anything(options: tuple[Node, ...]) -> bool:
+    """Whether some options are all of `PARTS`, of which fewer cannot be: hashing them is slow."""
+    return len(options) >= len(PARTS) and set(options) >= set(PARTS)
 
 
 def meet_strings(a: String, b: String) -> Node:
