@@ -209,6 +209,15 @@ class Object:
     min_properties: int = 0
     max_properties: int | None = None
     description: str = field(default="", compare=False, repr=False)
+    _hash: int = field(default=0, init=False, compare=False, repr=False)
+
+    def __hash__(self) -> int:
+        """Remembered: objects are looked up again and again, and have all others inside of them."""
+        if not self._hash:
+            parts = self.properties, self.extras, self.reserved
+            found = hash((parts, self.min_properties, self.max_properties)) or 1
+            object.__setattr__(self, "_hash", found)
+        return self._hash
 
 
 @dataclass(frozen=True, slots=True)
