@@ -43,20 +43,29 @@ def unsatisfiable(schema: Schema, *, require_all: bool = False) -> tuple[Fault, 
     Args:
         require_all: as if every property were required.
     """
-    checker = _Checker(schema.definitions, require_all)
-    if checker.is_finite(schema.root):
-        return ()
-    return tuple(dict.fromkeys(checker.reasons(schema.root, "$", frozenset())))
+    return _faults(_Checker(schema.definitions, require_all), schema.root)
 
 
-def pruned(schema: Schema) -> Schema:
+def possible(schema: Schema) -> tuple[Schema, tuple[Fault, ...]]:
     """The schema with `Never` in place of every part that no finite value matches.
 
     Such a part may stand where nothing has to be written. The automaton would begin it and end
     nowhere, and parts that must differ would count it as a way to go on.
+
+    Returns with it why the root cannot be matched; empty if it can be.
     """
     checker = _Checker(schema.definitions, False)
+    impossible = _faults(checker, schema.root)
+    return (schema, impossible) if impossible else (_pruned(checker, schema), ())
 
+
+def _faults(checker: _Checker, root: Node) -> tuple[Fault, ...]:
+    if checker.is_finite(root):
+        return ()
+    return tuple(dict.fromkeys(checker.reasons(root, "$", frozenset())))
+
+
+def _pruned(checker: _Checker, schema: Schema) -> Schema:
     def change(node: Node) -> Node:
         check_deadline()
         return node if checker.is_finite(node) else Never("no finite value matches")
@@ -75,12 +84,19 @@ class _Checker:
         self._definitions = definitions
         self._require_all = require_all
         self._finite: set[str] = set()
-        while found := [
-            name
-            for name, node in definitions.items()
-            if name not in self._finite and self.is_finite(node)
-        ]:
-            self._finite.update(found)
+        unknown = list(definitions)
+        while True:
+            # To and fro: in one of the directions most come behind what they need.
+            left = [name for name in reversed(unknown) if not self._is_found_finite(name)]
+            if len(left) == len(unknown):
+                break
+            unknown = left
+
+    def _is_found_finite(self, name: str) -> bool:
+        if not self.is_finite(self._definitions[name]):
+            return False
+        self._finite.add(name)
+        return True
 
     def is_suspect(self, node: Node) -> bool:
         """Whether a node is impossible although all of its parts are possible."""

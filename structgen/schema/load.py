@@ -13,7 +13,7 @@ from structgen.deadline import deadline
 from structgen.errors import Fault, LimitError, UnsatisfiableSchemaError, UnsupportedSchemaError
 from structgen.options import Limits
 from structgen.regex import PatternTooLarge
-from structgen.schema.check import pruned, unsatisfiable
+from structgen.schema.check import possible
 from structgen.schema.core import AfterCheck, Core, CoreNodes, read_core_schema
 from structgen.schema.enforce import unenforceable, with_fewer_sets
 from structgen.schema.functions import arguments_model, is_function
@@ -125,12 +125,12 @@ def _checked(read: CoreNodes | JsonSchemaNodes, title: str) -> Schema:
 def _possible(schema: Schema, known: Sequence[Fault]) -> Schema:
     """The schema, where some finite value matches it and nothing `known` says otherwise."""
     try:
-        impossible = known or unsatisfiable(schema)
-        if not impossible:
-            return pruned(schema)
+        schema, impossible = (schema, tuple(known)) if known else possible(schema)
     except PatternTooLarge as error:
         raise LimitError(f"{schema.title}: {error}") from error
-    raise UnsatisfiableSchemaError(impossible, schema=schema.title)
+    if impossible:
+        raise UnsatisfiableSchemaError(impossible, schema=schema.title)
+    return schema
 
 
 def _title(source: Any) -> str:
