@@ -26,21 +26,11 @@ def empty_record(n_arrays: int) -> Record:
     return np.zeros(2 * n_arrays, np.int64)
 
 
-def put(record: Record, first: int, kinds: Sequence[Kind], arrays: Sequence[Any]) -> None:
-    """Write the addresses of arrays to the places of a record from `first` on."""
-    for place, (dtype, columns), array in zip(
-        range(first, first + len(kinds)), kinds, arrays, strict=True
-    ):
-        assert array.flags.carray, "kernels read plain memory"
-        assert (array.dtype, array.shape[1:]) == (dtype, (columns,) if columns else ())
-        record[2 * place] = array.ctypes.data
-        record[2 * place + 1] = len(array)
-
-
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     def reader(first: int, kinds: Sequence[Kind]) -> Callable[[Record], Any]: ...
+    def writer(first: int, kinds: Sequence[Kind]) -> Callable[[Record, Any], bool]: ...
 
 else:
     from numba import types
@@ -48,12 +38,51 @@ else:
 
     _TYPES = {np.int32: types.int32, np.int64: types.int64, np.uint8: types.uint8}
 
+    def _array_types(kinds):
+        return [types.Array(_TYPES[t], 2 if columns else 1, "C") for t, columns in kinds]
+
+    def writer(first, kinds):
+        """A function for kernels that writes a tuple of arrays to a record from place `first` on.
+
+        It returns whether they have the right numbers of columns. Arrays of another kind, or that
+        may not be written, are a typing error. (Python takes 2.5 us to ask for one address.)
+        """
+        array_types = types.Tuple(_array_types(kinds))
+
+        @intrinsic
+        def write(_, record, arrays):
+            if arrays != array_types:
+                return None
+
+            def generate(context, builder, signature, arguments):
+                from numba.np.arrayobj import make_array
+
+                whole = make_array(signature.args[0])(context, builder, arguments[0])
+                fits = context.get_constant(types.boolean, True)
+                for index, (kind, (_, columns)) in enumerate(zip(array_types, kinds, strict=True)):
+                    value = builder.extract_value(arguments[1], index)
+                    array = make_array(kind)(context, builder, value)
+                    address = builder.ptrtoint(array.data, whole.data.type.pointee)
+                    length = builder.extract_value(array.shape, 0)
+                    for at, number in enumerate((address, length), 2 * (first + index)):
+                        place = builder.gep(whole.data, [context.get_constant(types.intp, at)])
+                        builder.store(number, place)
+                    if columns:
+                        found = builder.extract_value(array.shape, 1)
+                        right = context.get_constant(types.intp, columns)
+                        fits = builder.and_(fits, builder.icmp_signed("==", found, right))
+                return fits
+
+            return types.boolean(record, arrays), generate
+
+        return write
+
     def reader(first, kinds):
         """A function for kernels that returns the arrays of a record from place `first` on.
 
         Their numbers of columns are constants of the machine code.
         """
-        array_types = [types.Array(_TYPES[t], 2 if columns else 1, "C") for t, columns in kinds]
+        array_types = _array_types(kinds)
         result = types.Tuple(array_types)
 
         @intrinsic

@@ -8,12 +8,13 @@ The arrays are those of `structgen.automata.kernels` and `structgen.tokens.walks
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from structgen.automata.frames import IntArray
-from structgen.automata.records import Record, empty_record, put, reader
+from structgen.automata.kernels import kernel
+from structgen.automata.records import Record, empty_record, reader, writer
 from structgen.tokens.automaton import Automaton
 
 ARENA_COLUMNS = 8
@@ -43,6 +44,11 @@ space_of = reader(_FIRST_OF_SPACE, _SPACE)
 """(arena, threads, slots, caps, levels, listed)"""
 
 
+_put_program, _put_plan = writer(0, _PROGRAM), writer(_FIRST_OF_PLAN, _PLAN)
+_put_vocabulary = writer(_FIRST_OF_VOCABULARY, _VOCABULARY)
+_put_space = writer(_FIRST_OF_SPACE, _SPACE)
+
+
 def new_record(automaton: Automaton) -> Record:
     """A record with the arrays of an automaton and its vocabulary, but without scratch space."""
     lookup = automaton.lookup
@@ -50,12 +56,19 @@ def new_record(automaton: Automaton) -> Record:
         lookup.trie, lookup.same_bytes, lookup.repeated, lookup.first, lookup.blob, lookup.starts,
     )  # fmt: skip
     record = empty_record(_FIRST_OF_SPACE + len(_SPACE))
-    put(record, 0, _PROGRAM, automaton.arrays)
-    put(record, _FIRST_OF_PLAN, _PLAN, automaton.plan)
-    put(record, _FIRST_OF_VOCABULARY, _VOCABULARY, words)
+    _put_bound(record, automaton.arrays, automaton.plan, words)
     return record
 
 
-def put_space(record: Record, arrays: Sequence[IntArray]) -> None:
+@kernel
+def _put_bound(record: Record, program: Any, plan: Any, words: Any) -> None:
+    fits = _put_program(record, program) and _put_plan(record, plan)
+    if not (fits and _put_vocabulary(record, words)):
+        raise ValueError("arrays of an automaton have other columns than the kernels read")
+
+
+@kernel
+def put_space(record: Record, arrays: tuple[IntArray, ...]) -> None:
     """Write the arrays of the scratch space to a record, in the order of `space_of`."""
-    put(record, _FIRST_OF_SPACE, _SPACE, arrays)
+    if not _put_space(record, arrays):
+        raise ValueError("arrays of the scratch space have other columns than the kernels read")

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numba.core.errors import TypingError
 
 from structgen.automata import kernels
 from structgen.automata.frames import CHAIN, FLAGS, FRAME, LABEL, LOOP, NO_LIMIT, ROW
@@ -21,9 +22,10 @@ from structgen.automata.kernels import (
     EITHER,
     END_OF_VALUE,
     T_STACK,
+    kernel,
 )
 from structgen.automata.program import FINAL_STATE, ROOT_STATE, Program
-from structgen.automata.records import empty_record, put
+from structgen.automata.records import empty_record, reader, writer
 from structgen.compiler import compile as compile_schema
 from structgen.options import Limits, Options
 from structgen.tokens.automaton import Automaton
@@ -205,13 +207,28 @@ def test_spaces_grow_and_keep_their_rows():
     np.testing.assert_array_equal(space.arena[: space.used], kept)
 
 
+ONE = [(np.int32, 4)]
+_write, _read = writer(0, ONE), reader(0, ONE)
+
+
+@kernel
+def written(record, arrays):
+    return _write(record, arrays)
+
+
+@kernel
+def total(record):
+    return _read(record)[0].sum()
+
+
 def test_records_refuse_other_arrays():
-    record = empty_record(1)
-    kinds = [(np.int32, 4)]
-    put(record, 0, kinds, [np.zeros((3, 4), np.int32)])
-    assert record[1] == 3
-    for array in (
-        np.zeros((3, 4), np.int64), np.zeros((3, 5), np.int32), np.zeros((3, 8), np.int32)[:, ::2],
-    ):  # fmt: skip
-        with pytest.raises(AssertionError):
-            put(record, 0, kinds, [array])
+    record, array = empty_record(1), np.arange(12, dtype=np.int32).reshape(3, 4)
+    assert written(record, (array,))
+    assert record.tolist() == [array.ctypes.data, 3]
+    assert total(record) == 66
+    assert not written(record, (np.zeros((3, 5), np.int32),))
+    fixed = array.copy()
+    fixed.flags.writeable = False
+    for other in (array.astype(np.int64), np.zeros((3, 8), np.int32)[:, ::2], fixed):
+        with pytest.raises(TypingError):
+            written(record, (other,))
