@@ -52,18 +52,24 @@ class TableLedger:
     """Keeps the tables of all compiled schemas within one number of bytes.
 
     Tables grow while sessions advance, which must not cost anything: so they are weighed from time
-    to time, when sessions are made, and those whose schemas began no session for longest are
-    dropped until three quarters are left. What is dropped is computed again when it is needed.
+    to time, when sessions are made: those in which sessions began since the last time, and all of
+    them after as many sessions as there are tables. If they are too heavy, those whose schemas
+    began no session for longest are dropped until three quarters are left. What is dropped is
+    computed again when it is needed.
     """
 
     EVERY = 64
-    """Sessions between two weighings; more of them where there are more tables than that."""
+    """Sessions between two weighings."""
 
     def __init__(self, capacity_bytes: int) -> None:
         self.capacity_bytes = capacity_bytes
         self.hits = self.misses = self.evictions = 0
         self._sources: OrderedDict[int, weakref.ref[TableSource]] = OrderedDict()
-        self._left = self.EVERY
+        self._sizes: dict[int, int] = {}
+        """Bytes of each table when it was last weighed."""
+        self._used: set[int] = set()
+        """Sources of sessions that began since the last weighing."""
+        self._left = self._left_for_all = self.EVERY
         self._lock = threading.RLock()
 
     def used(self, source: TableSource) -> None:
@@ -75,12 +81,14 @@ class TableLedger:
             else:
                 self.hits += 1
             if key not in self._sources:
-                self._sources[key] = weakref.ref(source, lambda _: self._sources.pop(key, None))
+                self._sources[key] = weakref.ref(source, lambda _: self._forget(key))
             self._sources.move_to_end(key)
+            self._used.add(key)
             self._left -= 1
             if self._left <= 0:
-                self._left = max(self.EVERY, len(self._sources))
-                self._make_room()
+                self._weigh()
+                if sum(self._sizes.values()) > self.capacity_bytes:
+                    self._make_room()
 
     def n_tables(self) -> int:
         """Tables in use."""
@@ -96,9 +104,28 @@ class TableLedger:
             found = [reference() for reference in self._sources.values()]
         return [source for source in found if source is not None]
 
+    def _forget(self, key: int) -> None:
+        with self._lock:
+            self._sources.pop(key, None)
+            self._sizes.pop(key, None)
+            self._used.discard(key)
+
+    def _weigh(self) -> None:
+        self._left = self.EVERY
+        self._left_for_all -= self.EVERY
+        if self._left_for_all <= 0:  # sessions may last, and their tables grow
+            self._left_for_all = len(self._sources)
+            self._used.update(self._sources)
+        for key in tuple(self._used):
+            source = self._sources[key]() if key in self._sources else None
+            if source is not None:
+                self._sizes[key] = source.memory_bytes()
+        self._used.clear()
+
     def _make_room(self) -> None:
         sizes = [(source, source.memory_bytes()) for source in self._alive()]
-        total = sum(size for _, size in sizes)
+        self._sizes = {id(source): size for source, size in sizes}
+        total = sum(self._sizes.values())
         if total <= self.capacity_bytes:
             return
         for source, size in sizes[:-1]:
@@ -108,3 +135,4 @@ class TableLedger:
                 source.reset()
                 total -= size
                 self.evictions += 1
+                self._sizes[id(source)] = 0

@@ -14,6 +14,7 @@ from pydantic import create_model
 import structgen as sg
 from structgen.bench.workload import MODELS
 from structgen.compiler import Compiler
+from structgen.memory import TableLedger
 from structgen.options import Limits, Options
 from structgen.tokens.tables import TableSource
 from structgen.tokens.vocabulary import Vocabulary
@@ -79,6 +80,41 @@ def test_tables_share_a_bound_though_their_schemas_are_held():
     assert tables.hits > tables.misses > len(held)
     largest = max(compiled.memory_bytes() for compiled in held)
     assert tables.bytes <= 1_500_000 + 4 * largest
+
+
+class Growing:
+    """A source of tables whose weight the test says."""
+
+    def __init__(self) -> None:
+        self.weight = 0
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.weight
+
+    def memory_bytes(self) -> int:
+        return self.weight
+
+    def reset(self) -> None:
+        self.weight = 0
+
+
+@pytest.mark.parametrize("lasting", [False, True])
+def test_the_bound_holds_with_many_tables_that_grow_behind_their_first_session(lasting):
+    ledger = TableLedger(1_000_000)
+    sources: Any = [Growing() for _ in range(3000)]
+    for number, source in enumerate(sources):
+        ledger.used(source)
+        source.weight = 1000
+        if lasting:  # sessions of before go on as well, and nobody is told
+            sources[number // 2].weight += 20
+        assert ledger.memory_bytes() <= 1_250_000
+    assert ledger.memory_bytes() > 500_000
+    held = weakref.ref(sources[0])
+    del sources, source
+    gc.collect()
+    assert held() is None
+    assert ledger.memory_bytes() == ledger.n_tables() == len(ledger._sizes) == 0
 
 
 def test_a_session_goes_on_when_its_table_is_dropped():
