@@ -189,6 +189,7 @@ def _laid_out(
     chains = [_written(slot.name).encode() + punctuation.colon for slot in slots]
     chains += [punctuation.colon] * len(extras)
     chains.append(punctuation.comma)
+    assert len({slot.name for slot in slots}) == len(slots), "the kernel tells keys apart by text"
     values = [part.value for part in (*slots, *extras)]
     sources = [*values, *(extra.key for extra in extras)]
     states, table, classes, calls = lay_out(

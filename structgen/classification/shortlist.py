@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -98,16 +98,23 @@ def candidates(retriever: Retriever, taxonomy: Taxonomy, text: str, k: int) -> T
     """The labels that a retriever names, checked.
 
     Raises:
-        OptionError: it names what is no label.
+        OptionError: it fails, or names what is no label; that is no fault of the text.
         UsageError: it names none, which may be the fault of the text.
     """
-    named = retriever(text, k)
-    if isinstance(named, str) or not isinstance(named, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]  # untyped callers
-        name = getattr(retriever, "__qualname__", None) or repr(retriever)
-        raise OptionError(
-            f"the shortlist function {name} returned {named!r:.80}, no list of labels"
-        )
-    found = list(dict.fromkeys(named))[:k]
+    name = getattr(retriever, "__qualname__", None) or repr(retriever)
+    did = "raised"
+    try:
+        named = retriever(text, k)
+        did = f"returned {named!r:.80}, no list of labels:"
+        if isinstance(named, str):
+            raise OptionError(f"the shortlist function {name} {did} a text")
+        # It may be a generator, which runs only here, and its labels may be anything.
+        found = list(dict.fromkeys(named))[:k]
+    except UsageError:
+        raise  # it says itself what is wrong, perhaps with this text alone
+    except Exception as error:
+        kind = type(error).__name__
+        raise OptionError(f"the shortlist function {name} {did} {kind}: {error}") from error
     if not found:
         raise UsageError(f"the shortlist function found no labels for the text {text!r:.80}")
     return taxonomy.subset(found)

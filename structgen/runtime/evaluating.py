@@ -21,8 +21,8 @@ def evaluating(model: torch.nn.Module) -> Generator[None]:
         yield
         return
     resting = [module for module in model.modules() if not module.training]
-    model.eval()
     try:
+        model.eval()
         yield
     finally:
         model.train()  # not by the flags alone: layers of adapters may have work to do here

@@ -110,6 +110,8 @@ class HFModel:
     ) -> None:
         if model.config.is_encoder_decoder:
             raise ModelError(f"{name or 'the model'} is an encoder-decoder; load a causal model")
+        if not model.training:
+            model.eval()  # all of its parts, of which some may have been left in training mode
         self.model = model
         self.tokenizer = tokenizer
         self.name = name or _name_of(model)

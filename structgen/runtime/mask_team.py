@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ctypes
 import logging
+import os
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -77,7 +78,8 @@ def forbid_together(
 ) -> None:
     """`mask_kernels.forbid` with as many threads as torch uses, where that pays."""
     n_threads = min(torch.get_num_threads(), packed.shape[0])
-    team = _team() if n_threads > 1 and _is_much(packed, LEAST_WORK) else None
+    alone = n_threads < 2 or _in_child or not _is_much(packed, LEAST_WORK)
+    team = None if alone else _team()
     if team is None:
         forbid(address, stride, width, packed, keep, never, empty)
         return
@@ -99,6 +101,16 @@ def _is_much(packed: NDArray[np.int32], least: int) -> bool:
         if count >= least:
             return True
     return False
+
+
+def _forget_team() -> None:
+    """In a forked process: the threads of its parent are gone, and calling them would hang."""
+    _in_child.append(True)
+
+
+_in_child: list[bool] = []
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_team)
 
 
 @cache

@@ -33,6 +33,27 @@ def test_a_prompt_that_is_too_long_is_refused():
         Classifier(LABELS, lm)("word " * 100)
 
 
+def later(text, k):
+    yield from ()
+    raise ValueError("the index is gone")
+
+
+@pytest.mark.parametrize(
+    ("shortlist", "problem"),
+    [
+        (lambda text, k: {}[text], "raised KeyError"),
+        (later, "later returned .*: ValueError: the index is gone"),
+        (lambda text, k: [["a"]], "no list of labels"),
+        (lambda text, k: LABELS[0], "no list of labels"),
+        (lambda text, k: None, "no list of labels"),
+    ],
+)
+def test_a_shortlist_that_fails_is_no_fault_of_the_text(lm, shortlist, problem):
+    classifier = Classifier(LABELS, lm, shortlist=shortlist)
+    with pytest.raises(OptionError, match=f"the shortlist function .*{problem}"):
+        classifier.many(["a text"], on_error="return", progress=False)
+
+
 LONG = "word " * 100
 SHORT = ["a text", "another", "and a third"]
 

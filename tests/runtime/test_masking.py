@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 
 import numpy as np
@@ -111,6 +113,26 @@ def test_a_team_of_threads_masks_as_one_does(n_threads, n_rows, width, seed, dty
 @pytest.mark.skipif(sys.platform != "linux", reason="torch is linked with GNU OpenMP on Linux only")
 def test_the_team_is_found_on_linux():
     assert mask_team._team() is not None
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
+def test_a_forked_process_masks_alone():
+    code = """
+import os, signal, sys, numpy as np, torch
+from structgen.runtime import mask_team
+from structgen.runtime.masking import apply_masks
+torch.set_num_threads(2)
+mask_team.LEAST_WORK = 0
+apply_masks(torch.zeros((8, 64)), np.zeros((8, 2), np.int32))
+child = os.fork()
+if not child:
+    signal.alarm(20)
+    apply_masks(torch.zeros((8, 64)), np.zeros((8, 2), np.int32))
+    os._exit(0)
+sys.exit(os.waitpid(child, 0)[1])
+"""
+    done = subprocess.run([sys.executable, "-c", code], check=False)
+    assert done.returncode == 0
 
 
 def test_without_a_team_one_thread_masks_a_large_batch(monkeypatch):
