@@ -280,12 +280,11 @@ def walk(
                     levels[depth, L_TOP] = top
                     levels[depth, L_ARENA] = arena_top
                     levels[depth, L_NEEDED] = -1
-                elif last >= 0 and _alike(program, threads, low, high, last, byte):
-                    pass  # what the last byte led to is still there
-                elif _refused(program, threads, low, high, byte):
-                    node = long(trie[node, END])
-                    continue
-                else:
+                elif last < 0 or not _alike(program, threads, low, high, last, byte):
+                    # Otherwise what the last byte led to is still there.
+                    if _refused(program, threads, low, high, byte):
+                        node = long(trie[node, END])
+                        continue
                     top, arena_top, _ = advance_threads(
                         program, plan, arena, long(levels[depth - 1, L_ARENA]), threads, low, high,
                         byte,

@@ -54,7 +54,7 @@ ENFORCED = frozenset(
 )
 """Keywords that a reader looks at."""
 
-ANNOTATIONS = frozenset(
+COMMENTS = frozenset(
     {
         "title",
         "description",
@@ -65,37 +65,28 @@ ANNOTATIONS = frozenset(
         "deprecated",
         "readOnly",
         "writeOnly",
-        "contentEncoding",
-        "contentMediaType",
-        "contentSchema",
-        "$schema",
-        "$vocabulary",
-        "$id",
-        "id",
-        "$anchor",
-        "$dynamicAnchor",
-        "$recursiveAnchor",
-        "$defs",
-        "definitions",
     }
 )
+"""Keywords whose values nobody looks at."""
+
+ANNOTATIONS = COMMENTS | {
+    "contentEncoding",
+    "contentMediaType",
+    "contentSchema",
+    "$schema",
+    "$vocabulary",
+    "$id",
+    "id",
+    "$anchor",
+    "$dynamicAnchor",
+    "$recursiveAnchor",
+    "$defs",
+    "definitions",
+}
 """Keywords that say nothing about a value, or only where definitions are found."""
 
-SILENT = frozenset(
-    {
-        "type",
-        "title",
-        "description",
-        "default",
-        "example",
-        "examples",
-        "$comment",
-        "deprecated",
-        "readOnly",
-        "writeOnly",
-    }
-)
-"""Keywords whose values nobody looks at, and the type."""
+PLAIN = COMMENTS | {"type"}
+"""All that a schema has which says a type and nothing else."""
 
 NAMES = {
     "$schema": "a string",

@@ -123,7 +123,7 @@ class Reader:
         if self.depth > MOST_LEVELS:
             raise LimitError(too_deep(path))
         kind = schema.get("type")
-        if isinstance(kind, str) and kind in PLAIN and keywords.SILENT.issuperset(schema):
+        if isinstance(kind, str) and kind in PLAIN and keywords.PLAIN.issuperset(schema):
             self.depth -= 1
             return PLAIN[kind]
         outer, self.base = self.base, self.document.base_of(schema, self.base)
