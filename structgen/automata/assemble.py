@@ -10,8 +10,9 @@ from typing import assert_never
 
 from structgen.automata.antichains import Antichain, without_the_widest
 from structgen.automata.arrays import array_places
+from structgen.automata.calls import NO_LIMIT
 from structgen.automata.embedded import escaped_frame, escaped_text
-from structgen.automata.frames import NO_LIMIT, Frame, FrameBuilder
+from structgen.automata.frames import Frame, FrameBuilder
 from structgen.automata.keys import other_key_frame
 from structgen.automata.numbers import (
     bounded_number_frame,
@@ -121,7 +122,7 @@ def _callees_first(frames: Mapping[object, Frame]) -> dict[object, Frame]:
         elif key not in seen and key in frames:  # labels have their frame later
             seen.add(key)
             stack.append((key, True))
-            stack.extend((callee, False) for callee in frames[key].callees())
+            stack.extend((callee, False) for callee in frames[key].calls.callees)
     return found
 
 

@@ -19,15 +19,14 @@ from array import array
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-IntArray: TypeAlias = npt.NDArray[np.int32]
+from structgen.automata.calls import NO_CALLS, Call, Calls
 
-NO_LIMIT = 2**30
-"""The `room` register of an unbounded counter."""
+IntArray: TypeAlias = npt.NDArray[np.int32]
 
 # Flags of an edge or call. A counted unit is taken by ROOM | COUNT, a counter's end is END.
 ROOM = 1
@@ -65,22 +64,6 @@ Edge: TypeAlias = tuple[int, int, int, int]
 """(first byte, last byte, target state, flags)"""
 
 
-class Call(NamedTuple):
-    """A call of another frame.
-
-    `a` and `b` are the callee's first registers; when it returns, the caller goes on in `to`.
-    """
-
-    callee: object
-    """Key of the called frame among the frames that are linked together."""
-    to: int
-    a: int = 0
-    b: int = NO_LIMIT
-    flags: int = 0
-    floor: int = 0
-    """At least so many tokens are reckoned for the callee, whose shortest texts may be taken."""
-
-
 # Columns of a frame's and a program's state table.
 CHAIN, ROW, CLASSES, CALL_FROM, CALL_TO, FLAGS, LOOP, FRAME = range(8)
 """CHAIN: the only possible byte, which leads to the next state. ROW: offset into the table.
@@ -99,8 +82,7 @@ class Frame:
     """int32[R * C]: `target << FLAG_BITS | flags` by row and byte class, -1 where dead."""
     classes: npt.NDArray[np.uint8]
     """uint8[256]: the class of each byte."""
-    calls: tuple[tuple[int, Call], ...] = ()
-    """(state, call), by ascending state."""
+    calls: Calls = NO_CALLS
     digest: str = ""
     """Content hash, for wide frames only (they are shared between schemas)."""
     max_tokens: int | None = None
@@ -111,10 +93,6 @@ class Frame:
     """int32[S], of some wide frames: the state that each wide state reads as but for some bytes.
 
     The digest is that of the frame without the states that stand for another one."""
-
-    def callees(self) -> list[object]:
-        """The keys of the frames that it calls, each once."""
-        return list(dict.fromkeys(call.callee for _, call in self.calls))
 
 
 class FrameBuilder:
@@ -222,7 +200,7 @@ class FrameBuilder:
         columns += array("i", [loop]) * size + array("i", [-1]) * size
         states = np.frombuffer(columns, np.int32).reshape(8, size).T.copy()
         self._scopes_into(states)
-        calls = tuple(self._calls)
+        calls = Calls.of(self._calls) if self._calls else NO_CALLS
         digest = _digest(states, table, classes) if wide else ""
         return Frame(self._name, states, table, classes, calls, digest, slack=slack or 0)
 

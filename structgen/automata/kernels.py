@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from structgen.automata.calls import NO_LIMIT
 from structgen.automata.frames import (
     ACCEPT,
     CALL_FROM,
@@ -47,7 +48,6 @@ from structgen.automata.frames import (
     FLAGS,
     LABEL,
     LOOP,
-    NO_LIMIT,
     ROOM,
     ROW,
     SCOPE,

@@ -18,6 +18,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
+from structgen.automata.calls import CALLEE, STATE, TO, A, B
 from structgen.automata.frames import (
     ACCEPT,
     CALL_FROM,
@@ -57,8 +58,9 @@ BYTE, CHILD, NEXT, DEPTH = range(4)
 """Columns of the cells. DEPTH: how many bytes of the keys were read before the cell's."""
 NO_NODE = -1
 """In place of the depth: no trie begins with this cell."""
-STATE, TRIE, DEPTH_READ = range(3)
+AT, TRIE, DEPTH_READ = range(3)
 """Columns of the rows: a state, what may be read in it, how many bytes of that were read before."""
+_SIGNATURE = "(uint8[::1], int64[::1], boolean[::1], int32[:, ::1], int64[:, ::1], int64)"
 BRACE, QUOTE, COMMA = 0x7D, 0x22, 0x2C
 
 
@@ -257,46 +259,61 @@ def _fill(
 
 
 @numba.njit(nogil=True)
+def _add_calls(calls: IntArray, end: int, state: int, to: int, ways: IntArray, span: Longs) -> int:
+    """Let a state call any of some ways and go on in `to`; the new number of calls."""
+    for way in range(span[0], span[1]):
+        calls[end, STATE], calls[end, TO] = state, to
+        calls[end, CALLEE], calls[end, A], calls[end, B] = ways[way]
+        end += 1
+    return end
+
+
+@numba.njit(nogil=True)
 def _call(
     states: IntArray,
     source: IntArray,
     calls_keys: Flags,
     begins: IntArray,
-    widths: Longs,
+    ways: IntArray,
+    spans: Longs,
     n: int,
-    calls: IntArray,
-) -> int:
-    """Write (state, source, return state) to `calls`, by ascending state; how many there are."""
+) -> IntArray:
+    """Note in the states what they call; the rows of the calls, by ascending state."""
     n_chains = len(begins)
     n_extras = n_chains - n
-    count, end = 0, 0
+    most, of_keys = 0, 0
+    for index in range(len(spans)):
+        width = spans[index, 1] - spans[index, 0]
+        most += width if index < n_chains else 0
+        of_keys += width if index >= n_chains else 0
+    calls = np.zeros((most + of_keys * calls_keys.sum(), 7), np.int32)
+    end = 0
     for state in range(len(states)):
         begin = end
         if source[state] >= 0:
-            _set(calls, count, state, source[state], state + 1)
-            end += widths[source[state]]
-            count += 1
+            end = _add_calls(calls, end, state, state + 1, ways, spans[source[state]])
         for extra in range(n_extras if calls_keys[state] else 0):
-            _set(calls, count, state, n_chains + extra, begins[n + extra])
-            end += widths[n_chains + extra]
-            count += 1
+            end = _add_calls(calls, end, state, begins[n + extra], ways, spans[n_chains + extra])
         if end > begin:
             states[state, CALL_FROM], states[state, CALL_TO] = begin, end
             states[state, FLAGS] |= CALLS
-    return count
+    return calls[:end]
 
 
-@numba.njit("(uint8[::1], int64[::1], boolean[::1], int64[::1], int64)", cache=True, nogil=True)
-def lay_out(text: Bytes, starts: Longs, required: Flags, widths: Longs, begun: int) -> Laid:
-    """The states, table and byte classes of a frame, and which state calls what.
+@numba.njit(_SIGNATURE, cache=True, nogil=True)
+def lay_out(
+    text: Bytes, starts: Longs, required: Flags, ways: IntArray, spans: Longs, begun: int
+) -> Laid:
+    """The states, table and byte classes of a frame, and the rows of its calls.
 
     Args:
         text: the chains of all declared properties and of all kinds of undeclared ones, and then
             what stands between two properties.
         starts: int64[..., + 1], where each of these begins, and the end.
         required: of each declared property.
-        widths: in how many ways the value behind each chain can be written, and then the key of
-            each kind of undeclared properties: the sources of the calls.
+        ways: int32[..., 3], (callee, a, b) of calls.
+        spans: int64[..., 2], first and end among `ways`: how the value behind each chain can be
+            written, and then the key of each kind of undeclared properties.
         begun: declared properties that were written before the frame begins.
     """
     n, n_chains = len(required), len(starts) - 2
@@ -329,10 +346,9 @@ def lay_out(text: Bytes, starts: Longs, required: Flags, widths: Longs, begun: i
         if commas[place] >= 0:
             calls_keys[commas[place] + n_comma - 1] = True
     if n_choices and choices[0, 2]:
-        calls_keys[rows[choices[0, 0], STATE]] = choices[0, 1] >= settled
+        calls_keys[rows[choices[0, 0], AT]] = choices[0, 1] >= settled
     for row in range(n_rows):
-        states[rows[row, STATE], ROW] = row * table.shape[1]
+        states[rows[row, AT], ROW] = row * table.shape[1]
     states[closed, FLAGS] = ACCEPT | TAIL
-    calls = np.empty((size * max(n_chains - n, 1), 3), np.int32)
-    n_calls = _call(states, source, calls_keys, begins, widths, n, calls)
-    return states, table, classes, calls[:n_calls]
+    calls = _call(states, source, calls_keys, begins, ways, spans, n)
+    return states, table, classes, calls

@@ -11,16 +11,8 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from structgen.automata.frames import (
-    COUNT,
-    END,
-    EXTRA,
-    MOST_EXTRA,
-    NO_LIMIT,
-    ROOM,
-    Frame,
-    FrameBuilder,
-)
+from structgen.automata.calls import NO_LIMIT
+from structgen.automata.frames import COUNT, END, EXTRA, MOST_EXTRA, ROOM, Frame, FrameBuilder
 from structgen.regex import (
     ByteDfa,
     all_accepting,

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 
-from structgen.automata.frames import COUNT, NO_LIMIT, ROOM, Call, Frame, FrameBuilder
+from structgen.automata.calls import NO_LIMIT, Call
+from structgen.automata.frames import COUNT, ROOM, Frame, FrameBuilder
 from structgen.automata.patterns import WIDE_EDGES
 from structgen.automata.structures import Target
 from structgen.regex import ByteDfa, Dfa, all_accepting, to_bytes

@@ -6,7 +6,8 @@ from collections import deque
 from collections.abc import Sequence
 from itertools import islice
 
-from structgen.automata.frames import COUNT, NO_LIMIT, ROOM, Call, Frame, FrameBuilder
+from structgen.automata.calls import NO_LIMIT, Call
+from structgen.automata.frames import COUNT, ROOM, Frame, FrameBuilder
 from structgen.automata.structures import Target
 from structgen.schema.nodes import Selection
 

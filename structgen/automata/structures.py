@@ -10,8 +10,10 @@ from itertools import accumulate
 from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
-from structgen.automata.frames import COUNT, END, ROOM, Call, Frame, FrameBuilder
+from structgen.automata.calls import NO_LIMIT, Call, Calls, numbered
+from structgen.automata.frames import COUNT, END, ROOM, Frame, FrameBuilder, IntArray
 from structgen.automata.object_kernels import lay_out
 from structgen.errors import LimitError
 from structgen.options import Layout
@@ -190,21 +192,39 @@ def _laid_out(
     chains += [punctuation.colon] * len(extras)
     chains.append(punctuation.comma)
     assert len({slot.name for slot in slots}) == len(slots), "the kernel tells keys apart by text"
-    values = [part.value for part in (*slots, *extras)]
-    sources = [*values, *(extra.key for extra in extras)]
+    values = [part.value for part in (*slots[begun:], *extras)]
+    callees, ways, spans = _ways([*[()] * begun, *values, *(extra.key for extra in extras)])
     states, table, classes, calls = lay_out(
         np.frombuffer(bytearray(b"".join(chains)), np.uint8),
         np.array([0, *accumulate(map(len, chains))], np.int64),
         np.array([slot.required for slot in slots], np.bool_),
-        np.array([*map(len, sources)], np.int64),
+        ways,
+        spans,
         begun,
     )
-    made = [
-        (state, Call(callee, to, a, room))
-        for state, source, to in calls.tolist()
-        for callee, a, room in sources[source]
-    ]
-    return Frame("object", states, table.ravel(), classes, tuple(made))
+    return Frame("object", states, table.ravel(), classes, Calls(callees, calls))
+
+
+def _ways(
+    sources: Iterable[Sequence[Target]],
+) -> tuple[tuple[object, ...], IntArray, npt.NDArray[np.int64]]:
+    """(callees, int32[W, 3] of the distinct targets' (callee, a, b), int64[S, 2] of each source)"""
+    spans: list[int] = []
+    found: list[Target] = []
+    known: dict[int, tuple[int, int]] = {}
+    for source in sources:
+        span = known.get(id(source))
+        if span is None:
+            span = known[id(source)] = len(found), len(found) + len(source)
+            found += source
+        spans += span
+    numbers: dict[object, int] = {}
+    rows = (
+        (numbers.setdefault(callee, len(numbers)), a, min(room, NO_LIMIT))
+        for callee, a, room in found
+    )
+    ways = numbered(rows).reshape(-1, 3)
+    return tuple(numbers), ways, np.array(spans, np.int64).reshape(-1, 2)
 
 
 def _check_choices(slots: Sequence[Slot], count: Count) -> None:

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 from operator import itemgetter
 
-from structgen.automata.frames import Call, Frame, FrameBuilder
+from structgen.automata.calls import Call
+from structgen.automata.frames import Frame, FrameBuilder
 from structgen.automata.structures import Punctuation, Target
 from structgen.schema.nodes import Labels, Node, Object
 

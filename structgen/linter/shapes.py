@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from structgen.automata.frames import NO_LIMIT
+from structgen.automata.calls import NO_LIMIT
 from structgen.automata.patterns import pattern_frame
 from structgen.linter.design import Design, Problem
 from structgen.regex import endless

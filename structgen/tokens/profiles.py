@@ -16,7 +16,8 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from structgen.automata.frames import NO_LIMIT, IntArray
+from structgen.automata.calls import NO_LIMIT
+from structgen.automata.frames import IntArray
 from structgen.errors import LimitError
 from structgen.tokens import stored_masks, walks
 from structgen.tokens.automaton import Automaton

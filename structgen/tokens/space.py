@@ -7,7 +7,8 @@ from typing import TypeAlias
 import numpy as np
 
 from structgen.automata import kernels
-from structgen.automata.frames import FRAME, LOOP, NO_LIMIT
+from structgen.automata.calls import NO_LIMIT
+from structgen.automata.frames import FRAME, LOOP
 from structgen.automata.kernels import (
     A_A,
     A_B,

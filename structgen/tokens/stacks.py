@@ -7,7 +7,8 @@ token can use up: threads above rows with the same canonical row have the same m
 
 from __future__ import annotations
 
-from structgen.automata.frames import CHAIN, FLAGS, FRAME, LABEL, LOOP, NO_LIMIT, ROW, IntArray
+from structgen.automata.calls import NO_LIMIT
+from structgen.automata.frames import CHAIN, FLAGS, FRAME, LABEL, LOOP, ROW, IntArray
 from structgen.automata.kernels import (
     A_A,
     A_B,

@@ -16,7 +16,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from structgen.automata.frames import CHAIN, CLASSES, FLAGS, LABEL, NO_LIMIT, ROW, IntArray
+from structgen.automata.calls import NO_LIMIT
+from structgen.automata.frames import CHAIN, CLASSES, FLAGS, LABEL, ROW, IntArray
 from structgen.automata.kernels import (
     BOTTOM,
     FULL,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from structgen.automata.calls import NO_LIMIT
 from structgen.automata.frames import (
     ACCEPT,
     CHAIN,
@@ -10,7 +11,6 @@ from structgen.automata.frames import (
     EXTRA,
     FLAG_BITS,
     FLAGS,
-    NO_LIMIT,
     ROOM,
     ROW,
     Frame,

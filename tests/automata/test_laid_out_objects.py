@@ -66,7 +66,7 @@ def assert_same(one: Frame, other: Frame) -> None:
         assert one.states[a, FLAGS] == other.states[b, FLAGS]
         assert (one.states[a, CHAIN] < 0) == (other.states[b, CHAIN] < 0)
         calls = [
-            frame.calls[frame.states[state, CALL_FROM] : frame.states[state, CALL_TO]]
+            list(frame.calls)[frame.states[state, CALL_FROM] : frame.states[state, CALL_TO]]
             for frame, state in ((one, a), (other, b))
         ]
         for (at, call), (place, twin) in zip(*calls, strict=True):

@@ -22,7 +22,7 @@ def test_callees_stand_before_their_callers() -> None:
     }
     frames = assemble(load_schema(schema).schema, Options()).frames
     place = {key: index for index, key in enumerate(frames)}
-    called = [(callee, key) for key, frame in frames.items() for callee in frame.callees()]
+    called = [(callee, key) for key, frame in frames.items() for callee in frame.calls.callees]
     known = [pair for pair in called if pair[0] in place]
     recursive = {"any array", "any map"}
     assert len(known) > 5
@@ -42,4 +42,4 @@ def test_recursive_frames_stand_there_once() -> None:
     }
     frames = assemble(load_schema(schema).schema, Options()).frames
     assert len(frames) == 1
-    assert [callee for frame in frames.values() for callee in frame.callees()] == list(frames)
+    assert [callee for frame in frames.values() for callee in frame.calls.callees] == list(frames)

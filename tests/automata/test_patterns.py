@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from structgen.automata.frames import ACCEPT, FLAGS, NO_LIMIT, Frame
+from structgen.automata.calls import NO_LIMIT
+from structgen.automata.frames import ACCEPT, FLAGS, Frame
 from structgen.automata.patterns import pattern_frame
 from structgen.regex import matches
 from structgen.schema.nodes import Pattern, String

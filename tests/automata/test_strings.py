@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from structgen.automata.frames import NO_LIMIT
+from structgen.automata.calls import NO_LIMIT
 from structgen.automata.keys import other_key_frame
 from structgen.automata.strings import string_frame
 from tests.automata.frames import accepts

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from numba.core.errors import TypingError
 
 from structgen.automata import kernels
-from structgen.automata.frames import CHAIN, FLAGS, FRAME, LABEL, LOOP, NO_LIMIT, ROW
+from structgen.automata.calls import NO_LIMIT
+from structgen.automata.frames import CHAIN, FLAGS, FRAME, LABEL, LOOP, ROW
 from structgen.automata.kernels import (
     A_A,
     A_B,
