@@ -418,13 +418,13 @@ class _Assembler:
             Slot(prop.name, self.targets(prop.node), prop.required or self._require_all)
             for prop in node.properties
         ]
-        names = frozenset((*node.reserved, *(prop.name for prop in node.properties)))
+        names = frozenset([*node.reserved, *[prop.name for prop in node.properties]])
         if sum(map(len, names)) > self._options.limits.max_states:
             raise LimitError(
                 f"the property names of one object take more than Limits.max_states="
                 f"{self._options.limits.max_states} states; shorten them, or raise the limit"
             )
-        n_required = sum(slot.required for slot in slots)
+        n_required = [slot.required for slot in slots].count(True)
         least = node.min_properties if node.min_properties > n_required else 0
         different = None
         if free_keys_differ(node):

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import accumulate
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -127,8 +127,7 @@ def _colon(b: FrameBuilder, punctuation: Punctuation) -> None:
     punctuation.gap(b)
 
 
-@dataclass(frozen=True, slots=True)
-class Slot:
+class Slot(NamedTuple):
     """One declared property: its key and the ways to write its value."""
 
     name: str
@@ -136,8 +135,7 @@ class Slot:
     required: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Extra:
+class Extra(NamedTuple):
     """One kind of undeclared properties: the ways to write their keys and their values."""
 
     key: Sequence[Target]

@@ -47,8 +47,9 @@ def few_distinct(node: Array) -> bool:
 
 def free_keys_differ(node: Object) -> bool:
     """Whether the free keys of an object must differ: one written twice would count once."""
-    required = sum(prop.required for prop in node.properties)
-    return bool(node.extras) and node.min_properties > required + 1
+    if not node.extras or node.min_properties < 2:
+        return False
+    return node.min_properties > sum(prop.required for prop in node.properties) + 1
 
 
 def different_items(node: Array) -> Iterator[tuple[Node, int]]:

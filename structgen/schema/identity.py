@@ -90,7 +90,7 @@ def _is_small(source: dict[str, Any]) -> bool:
         part = pending.pop()
         items = part.values() if type(part) is dict else part
         if not _CONTAINERS.isdisjoint(map(type, items)):
-            pending.extend(item for item in items if type(item) in _CONTAINERS)
+            pending += [item for item in items if type(item) in _CONTAINERS]
         count += 1
     return not pending
 

@@ -17,6 +17,11 @@ Trail: TypeAlias = "tuple[Trail, str | int] | None"
 """How a part was reached, from the last step to the first."""
 
 _SCALARS = frozenset({str, bool, float, type(None)})
+_CONTAINERS = frozenset({dict, list})
+_TYPES = _SCALARS | _CONTAINERS | {int}
+_TEXT = frozenset({str})
+MOST_PARTS = 100_000
+"""Dicts and lists that are looked at without a trail, one in many places counted in each."""
 
 
 def not_json(schema: object) -> tuple[Fault, ...]:
@@ -26,6 +31,8 @@ def not_json(schema: object) -> tuple[Fault, ...]:
 
     Example: `{"enum": [b"a"]}` gives `$.enum[0]: a bytes is not JSON`
     """
+    if isinstance(schema, dict | list) and _is_json(schema):
+        return ()
     faults: list[Fault] = []
     todo: deque[tuple[Any, Trail]] = deque([(schema, None)])
     seen: set[int] = set()
@@ -41,6 +48,25 @@ def not_json(schema: object) -> tuple[Fault, ...]:
         elif not isinstance(part, str | float):
             faults.append(Fault(_path(trail), f"{kind_name(part)} is not JSON"))
     return tuple(faults)
+
+
+def _is_json(schema: dict[Any, Any] | list[Any]) -> bool:
+    """Whether there is nothing to say, found out several types at once; False where unsure."""
+    parts: list[Any] = [schema]
+    for part in parts:
+        if type(part) is dict:
+            if not _TEXT.issuperset(map(type, part)):
+                return False
+            part = part.values()
+        kinds = set(map(type, part))
+        if kinds <= _SCALARS:
+            continue
+        if not kinds <= _TYPES or len(parts) > MOST_PARTS:
+            return False
+        if int in kinds and any(type(v) is int and v.bit_length() > MOST_BITS for v in part):
+            return False
+        parts += [value for value in part if type(value) in _CONTAINERS]
+    return True
 
 
 def _inner(

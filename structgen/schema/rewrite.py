@@ -91,7 +91,7 @@ def parts(*roots: Node) -> Iterator[Node]:
                 pending.extend(item for item in items if not isinstance(item, Never))
                 pending.extend(node.prefix)
             case Object():
-                pending.extend(prop.node for prop in node.properties)
+                pending += [prop.node for prop in node.properties]
                 pending.extend(part for extra in node.extras for part in (extra.key, extra.value))
             case Parts():
                 pending.extend(part.node for part in node.parts)

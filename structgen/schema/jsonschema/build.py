@@ -30,14 +30,15 @@ def make_object(
     """An object; one that can only be empty is the label `{}`."""
     kinds = tuple(extra for part in extras for extra in _plain(part))
     kept = [p for p in properties if p.required or kinds or not isinstance(p.node, Never)]
-    for part in kept:
+    impossible = [part for part in kept if isinstance(part.node, Never)]
+    for part in impossible:
         if part.required and isinstance(part.node, Never):
             path = part.node.path
             return Never(f"the property {part.name!r} is required: {part.node.reason}", path)
-    required = sum(part.required for part in kept)
+    required = [part.required for part in kept].count(True)
     if high is not None and max(low, required) > high:
         return Never(f"at least {max(low, required)} properties, but at most {high}")
-    possible = sum(not isinstance(part.node, Never) for part in kept)
+    possible = len(kept) - len(impossible)
     if not kinds:
         if possible < low:
             return Never(f"at least {low} properties, but only {possible} are allowed")

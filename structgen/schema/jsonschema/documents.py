@@ -17,7 +17,7 @@ MOST_LEVELS = 64
 MOST_PARTS = 10_000
 """Dicts and lists of a schema that are looked through for identifiers."""
 
-_IDENTIFIERS = ("$id", "id", "$anchor", "$dynamicAnchor")
+_IDENTIFIERS = frozenset({"$id", "id", "$anchor", "$dynamicAnchor"})
 _ONE = {
     "items",
     "additionalItems",
@@ -89,7 +89,10 @@ class Document:
 
     def _find(self, reference: str, base: str) -> Place | None:
         self._index()
-        address, fragment = urldefrag(_join(base, reference, keep=True))
+        if reference.startswith("#"):
+            address, fragment = base, reference[1:]
+        else:
+            address, fragment = urldefrag(_join(base, reference, keep=True))
         place = self._resources.get(address)
         if place is None or not fragment:
             return place
@@ -101,6 +104,8 @@ class Document:
     def is_inside(self, reference: str, base: str) -> bool:
         """Whether a reference names a resource of this document."""
         self._index()
+        if reference.startswith("#"):
+            return base in self._resources
         return urldefrag(_join(base, reference, keep=True))[0] in self._resources
 
     def _pointer(self, place: Place, pointer: str) -> Place | None:
@@ -124,7 +129,10 @@ class Document:
         self._indexed = True
         todo = [(Place(self.root, "$", ""), 0)]
         self._resources[""] = todo[0][0]
-        if not isinstance(self.root, dict) or not _may_name_parts(self.root):
+        if not isinstance(self.root, dict):
+            return
+        if not _may_name_parts(self.root):
+            self._note(todo[0][0])
             return  # then everything is relative to the root, and paths need not be made
         while todo:
             place, level = todo.pop()
@@ -155,22 +163,32 @@ class Document:
         return here
 
 
-def _may_name_parts(root: Any) -> bool:
-    """Whether some part may have an identifier or an anchor; also where that is hard to tell."""
-    todo: list[tuple[Any, int]] = [(root, 0)]
+def _may_name_parts(root: Json) -> bool:
+    """Whether a part may have an identifier or an anchor; also where that is hard to tell.
+
+    What the root calls itself says nothing of its parts.
+    """
+    parts: list[Any] = [*root.values()]
     count = 0
-    while todo:
-        part, level = todo.pop()
-        count += 1
-        if level > MOST_LEVELS or count > MOST_PARTS:
-            return True
-        if isinstance(part, dict):
-            schema = cast(Json, part)
-            if any(isinstance(schema.get(name), str) for name in _IDENTIFIERS):
-                return True
-            part = schema.values()
-        todo.extend((inner, level + 1) for inner in part if isinstance(inner, dict | list))
-    return False
+    for _ in range(MOST_LEVELS):  # a level at a time
+        parts = [part for part in parts if isinstance(part, (dict, list))]
+        count += len(parts)
+        if not parts or count > MOST_PARTS:
+            break
+        inner: list[Any] = []
+        for part in parts:
+            if isinstance(part, dict):
+                if not _IDENTIFIERS.isdisjoint(part) and _is_named(cast(Json, part)):
+                    return True
+                inner += part.values()
+            else:
+                inner += part
+        parts = inner
+    return bool(parts)
+
+
+def _is_named(schema: Json) -> bool:
+    return any(isinstance(schema.get(name), str) for name in _IDENTIFIERS)
 
 
 def _join(base: str, reference: str, *, keep: bool = False) -> str:

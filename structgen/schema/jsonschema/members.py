@@ -81,12 +81,12 @@ def _text(schema: Json) -> str:
 def _description(schema: Json, name: str) -> str:
     declared = schema.get("properties")
     part = declared.get(name) if isinstance(declared, dict) else None
-    return _text(cast(Json, part)) if isinstance(part, dict) else ""
+    return _text(part) if isinstance(part, dict) and "description" in part else ""
 
 
 def _is_text(reader: Reader, name: Any, path: str) -> bool:
     try:
-        cast(str, name).encode()
+        name.encode()
     except (AttributeError, UnicodeEncodeError):
         reader.refuse(path, f"the property name {name!r} is not text")
         return False
@@ -145,6 +145,8 @@ def _value(
     extra: Node,
 ) -> Node:
     """What the value of a named property may be."""
+    if declared is not None and not patterns:
+        return declared
     values = [node for pattern, node in patterns if fits(pattern, name)]
     if declared is not None:
         values.insert(0, declared)

@@ -205,6 +205,8 @@ class Reader:
         if "type" not in schema:
             return _ALL if keywords.FOR_TYPES & schema.keys() else None
         names = schema["type"]
+        if isinstance(names, str) and names in KINDS:
+            return (names,)
         listed = [names] if isinstance(names, str) else names
         if not isinstance(listed, list) or not listed:
             self.refuse(child(path, "type"), "a type must be a name or a list of names")

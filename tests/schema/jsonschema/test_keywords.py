@@ -126,6 +126,19 @@ TABLE: list[tuple[Any, list[Any], list[Any]]] = [
     ({"$ref": "#/$defs/a~1b%25", "$defs": {"a/b%": {"type": "null"}}}, [None], [1]),
     ({"$ref": "#x", "$defs": {"a": {"$anchor": "x", "const": 1}}}, [1], [2]),
     ({"$id": "http://a/b", "$ref": "c", "$defs": {"c": {"$id": "c", "const": 1}}}, [1], [2]),
+    ({"$id": "http://a/b?", "$ref": "#/$defs/c", "$defs": {"c": {"const": 1}}}, [1], [2]),
+    ({"$id": "tag:a", "$ref": "#c", "$defs": {"c": {"$anchor": "c", "const": 1}}}, [1], [2]),
+    (
+        {
+            "$ref": "#/$defs/c",
+            "$defs": {
+                "c": {"$id": "tag:c", "$ref": "#/$defs/d", "$defs": {"d": {"const": 1}}},
+                "d": {"const": 2},
+            },
+        },
+        [1],
+        [2],
+    ),
     (
         {
             "$schema": "http://json-schema.org/draft-07/schema#",
