@@ -235,7 +235,7 @@ class FrameBuilder:
             for first, last, _, _ in edges:
                 cuts[first] = cuts[last + 1] = 1
         cuts[0] = 0
-        class_of = bytes(accumulate(cuts[:256]))
+        class_of = bytearray(accumulate(cuts[:256]))
         n_classes = class_of[-1] + 1
         table = array("i", [-1]) * (len(rows) * n_classes)
         offset = 0
