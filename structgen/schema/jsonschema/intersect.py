@@ -204,15 +204,13 @@ def _meet_property(
         node = other if part is None else part.node
         values.append(undeclared(owner, name) if node is None else node)
     node = meet(definitions, *values)
-    parts = [part for part in (a[2], b[2]) if part is not None]
-    if len(parts) == 1 and node is parts[0].node:
-        return parts[0]
-    return Property(
-        name,
-        node,
-        any(part.required for part in parts),
-        next((part.description for part in parts if part.description), ""),
-    )
+    mine, theirs = a[2], b[2]
+    if mine and theirs:
+        required, said = mine.required or theirs.required, mine.description or theirs.description
+        return Property(name, node, required, said)
+    only = mine or theirs
+    assert only is not None, "one of the objects declares it"
+    return only if node is only.node else Property(name, node, only.required, only.description)
 
 
 def _any_undeclared(owner: Object) -> Node | None:
