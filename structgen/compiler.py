@@ -241,7 +241,7 @@ class Compiler:
         elapsed_s = time.thread_time() - started
         automaton = bind(program, task.vocabulary, task.options.limits)
         logger.debug("compiled %s in %.1f ms", loaded.schema.title, elapsed_s * 1e3)
-        if self.on_disk and elapsed_s > STORED_FROM_S:
+        if elapsed_s > STORED_FROM_S and self._uses_disk():
             _save(task, automaton, digest, loaded)
         return automaton
 

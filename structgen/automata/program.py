@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import TypeAlias
 
 import numpy as np
@@ -225,7 +225,7 @@ def _label_pool(
 ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
     if not label_sets:
         return np.zeros(0, np.uint8), np.zeros(1, np.int64)
-    texts = [text for texts in label_sets for text in texts]
+    texts = label_sets[0] if len(label_sets) == 1 else tuple(chain.from_iterable(label_sets))
     lengths = np.fromiter(map(len, texts), np.int64, len(texts))
     starts = np.zeros(len(texts) + 1, np.int64)
     np.cumsum(lengths, out=starts[1:])
@@ -234,4 +234,4 @@ def _label_pool(
             f"the labels take {starts[-1]} bytes, more than Limits.max_label_bytes="
             f"{limits.max_label_bytes}; shorten them, or raise the limit"
         )
-    return np.frombuffer(b"".join(texts), np.uint8).copy(), starts
+    return np.frombuffer(bytearray().join(texts), np.uint8), starts

@@ -92,7 +92,8 @@ def _all_texts(choices: list[tuple[object, Any]]) -> dict[str, Any]:
         found = dict(cast("list[tuple[str, Any]]", choices))
         if len(found) == len(choices):
             with suppress(UnicodeEncodeError):
-                "".join(found).encode()
+                if not all(map(str.isascii, found)):
+                    list(map(str.encode, found))
                 return found
     return {}
 

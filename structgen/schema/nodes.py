@@ -9,10 +9,12 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import operator
 from array import array as numbers
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import islice
 from json.encoder import encode_basestring  # the C function that json.dumps calls for every text
 from typing import Literal, TypeAlias
 
@@ -367,8 +369,17 @@ def json_texts(values: list[str]) -> list[bytes]:
     Raises:
         UnicodeEncodeError: as `json_text`.
     """
-    if not values:
-        return []
+    found: list[bytes] = []
+    for first in range(0, len(values), _TOGETHER):
+        found += _json_texts(values[first : first + _TOGETHER])
+    return found
+
+
+_TOGETHER = 1024
+"""Strings written at once: their text stays in the processor's cache."""
+
+
+def _json_texts(values: list[str]) -> list[bytes]:
     text = "\n".join(values).encode()
     if len(text.translate(None, _ESCAPED)) == len(text) - len(values) + 1:
         return b"".join((b'"', text.replace(b"\n", b'"\n"'), b'"')).split(b"\n")
@@ -387,18 +398,24 @@ def _shown(kind: str, texts: tuple[bytes, ...]) -> str:
 
 def labels(texts: Iterable[bytes]) -> Labels | Never:
     """Labels from JSON texts in any order, doubles allowed."""
-    declared = tuple(dict.fromkeys(texts))
-    if not declared:
-        return Never("the set of choices is empty")
-    return Labels(tuple(sorted(declared)), declared)
+    ordered, declared = _ordered(texts)
+    return Labels(ordered, declared) if ordered else Never("the set of choices is empty")
 
 
 def choice(texts: Iterable[bytes]) -> Choice | Never:
     """Texts in any order, doubles allowed."""
-    declared = tuple(dict.fromkeys(texts))
-    if not declared:
-        return Never("the set of choices is empty")
-    return Choice(tuple(sorted(declared)), declared)
+    ordered, declared = _ordered(texts)
+    return Choice(ordered, declared) if ordered else Never("the set of choices is empty")
+
+
+def _ordered(texts: Iterable[bytes]) -> tuple[tuple[bytes, ...], tuple[bytes, ...]]:
+    """Texts in order, and as they come; each once."""
+    declared = tuple(texts)
+    ordered = sorted(declared)
+    if any(map(operator.eq, ordered, islice(ordered, 1, None))):
+        declared = tuple(dict.fromkeys(declared))
+        ordered = sorted(declared)
+    return tuple(ordered), declared
 
 
 def selection(
