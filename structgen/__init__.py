@@ -95,7 +95,7 @@ if TYPE_CHECKING:
     from structgen.streams import StreamEvent as StreamEvent
     from structgen.taxonomy import Entry as Entry
     from structgen.taxonomy import Taxonomy as Taxonomy
-    from structgen.taxonomy import Verification as Verification
+    from structgen.taxonomy.verification import Verification as Verification
     from structgen.tokens.session import Session as Session
     from structgen.tokens.session import fill_masks as fill_masks
     from structgen.tokens.vocabulary import Vocabulary as Vocabulary
@@ -181,7 +181,8 @@ _HOMES = {
         "Thought",
     ),
     "structgen.streams": ("AsyncStream", "Stream", "StreamEvent"),
-    "structgen.taxonomy": ("Entry", "Taxonomy", "Verification"),
+    "structgen.taxonomy": ("Entry", "Taxonomy"),
+    "structgen.taxonomy.verification": ("Verification",),
     "structgen.tokens.session": ("Session", "fill_masks"),
     "structgen.tokens.vocabulary": ("Vocabulary",),
     "structgen.toolset.calls": ("ToolCall",),

@@ -11,25 +11,36 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, overload
 
 from pydantic import BaseModel
 
-from structgen.aligned import SamplingMethod, aligned_options
 from structgen.checks import check_beams, check_max_new_tokens, check_retries
 from structgen.errors import OptionError
 from structgen.generator import MAX_NEW_TOKENS, Generator
-from structgen.linter import DesignWarning, ignore_in_class
-from structgen.linter import lint as lint_schema
+from structgen.later import later
 from structgen.options import Layout, Options
-from structgen.prompts import Prompt, SchemaPrompt, check_prompt, schema_text
-from structgen.runtime.lm import LanguageModel
 from structgen.runtime.sampling import Sampling
-from structgen.schema.bans import banned_texts, without_strings
-from structgen.schema.load import load_schema
-from structgen.schema.roots import Form
-from structgen.streams import AsyncStream, Stream, in_thread
 from structgen.tokens.vocabulary import Vocabulary, id_set
-from structgen.warming import WarmupReport, warm_up
 
 if TYPE_CHECKING:
+    import structgen.aligned as aligned
+    import structgen.linter as linter
+    import structgen.prompts as prompting
+    import structgen.schema.bans as bans
+    import structgen.schema.load as loading
+    import structgen.streams as streams
+    import structgen.warming as warming
+    from structgen.prompts import Prompt, SchemaPrompt
     from structgen.runtime.hf import HFModel
+    from structgen.runtime.lm import LanguageModel
+    from structgen.schema.roots import Form
+    from structgen.streams import AsyncStream, Stream
+    from structgen.warming import WarmupReport
+else:
+    aligned = later("structgen.aligned")
+    bans = later("structgen.schema.bans")
+    linter = later("structgen.linter")
+    loading = later("structgen.schema.load")
+    prompting = later("structgen.prompts")
+    streams = later("structgen.streams")
+    warming = later("structgen.warming")
 
 T = TypeVar("T")
 Model = TypeVar("Model", bound=type[BaseModel])
@@ -64,7 +75,7 @@ class GeneratorOptions(TypedDict, total=False):
     seed: int | None
     repetition_penalty: float
     num_beams: int
-    sampling: SamplingMethod
+    sampling: aligned.SamplingMethod
     retries: int
     layout: Layout
     require_all: bool
@@ -171,7 +182,9 @@ def astream(
 
     Example: `async for event in astream(Triage, "My card was charged twice."): ...`
     """
-    return AsyncStream(lambda: _generator("astream", schema, prompt, lm, options).stream(prompt))
+    return streams.AsyncStream(
+        lambda: _generator("astream", schema, prompt, lm, options).stream(prompt)
+    )
 
 
 @overload
@@ -202,7 +215,7 @@ async def agenerate(
     Example: `await agenerate(Triage, "My card was charged twice.") -> Triage(...)`
     """
     made = partial(_generator, "agenerate", schema, prompt, lm, options)
-    return await (await in_thread(made)).agenerate(prompt)
+    return await (await streams.in_thread(made)).agenerate(prompt)
 
 
 def _generator(
@@ -220,7 +233,7 @@ def _generator(
 
 def with_sets(options: GeneratorOptions) -> GeneratorOptions:
     """The same options with what can be looked at twice in place of iterators."""
-    banned = banned_texts(options.get("banned_strings", ()))
+    banned = bans.banned_texts(options.get("banned_strings", ()))
     made: GeneratorOptions = {**options, "banned_strings": banned}
     allowed = options.get("allowed_token_ids")
     if allowed is not None:
@@ -232,16 +245,16 @@ def with_sets(options: GeneratorOptions) -> GeneratorOptions:
 def _check_early(schema: Any, prompt: Prompt, options: GeneratorOptions) -> None:
     """Refuse what would be refused with a model too."""
     Options(options.get("layout", "spaced"), options.get("require_all", False))
-    enforced = without_strings(
-        load_schema(schema).schema, banned_texts(options.get("banned_strings", ()))
+    enforced = bans.without_strings(
+        loading.load_schema(schema).schema, bans.banned_texts(options.get("banned_strings", ()))
     )
-    schema_text(enforced, options.get("schema_prompt", True))
-    check_prompt(prompt)
+    prompting.schema_text(enforced, options.get("schema_prompt", True))
+    prompting.check_prompt(prompt)
     check_max_new_tokens(options.get("max_new_tokens", MAX_NEW_TOKENS))
     named = {field.name for field in fields(Sampling)} & options.keys()
     sampling = Sampling(**{name: options[name] for name in named})
     beams = check_beams(options.get("num_beams", 1), sampling)
-    aligned_options(options.get("sampling", "masked"), sampling, beams)
+    aligned.aligned_options(options.get("sampling", "masked"), sampling, beams)
     check_retries(options.get("retries", 0), sampling, beams)
 
 
@@ -287,12 +300,12 @@ def _checked(model: Model, ignore: Collection[str], lint: bool, frames: int) -> 
     """The model itself; `frames` further out is the code to warn about."""
     if not (isinstance(model, type) and issubclass(model, BaseModel)):  # pyright: ignore[reportUnnecessaryIsInstance]  # untyped callers
         raise OptionError(f"structured is for Pydantic models, got {model!r}")
-    ignore_in_class(model, ignore)
+    linter.ignore_in_class(model, ignore)
     if model.__pydantic_complete__:
         if not lint:
-            load_schema(model)
-        elif findings := lint_schema(model, ignore=ignore):
-            warnings.warn(DesignWarning(model.__name__, findings), stacklevel=frames)
+            loading.load_schema(model)
+        elif findings := linter.lint(model, ignore=ignore):
+            warnings.warn(linter.DesignWarning(model.__name__, findings), stacklevel=frames)
     return model
 
 
@@ -315,9 +328,9 @@ def warmup(
     """
     if vocabulary is None:
         vocabulary = (lm or default_lm()).vocabulary
-    return warm_up(schemas, vocabulary, Options(layout, require_all))
+    return warming.warm_up(schemas, vocabulary, Options(layout, require_all))
 
 
 def check(schema: Any) -> None:
     """Raise what compiling `schema` would raise about the schema itself; needs no model."""
-    load_schema(schema)
+    loading.load_schema(schema)

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence, Sized
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from tqdm import tqdm
 
 from structgen.errors import OptionError
-from structgen.jobs import Job, Outcome, Refused, drive
-from structgen.results import Generation
-from structgen.runtime.lm import LanguageModel
+from structgen.later import later
+
+if TYPE_CHECKING:
+    import structgen.jobs as work
+    from structgen.jobs import Job, Refused
+    from structgen.results import Generation
+    from structgen.runtime.lm import LanguageModel
+else:
+    work = later("structgen.jobs")
 
 OnError: TypeAlias = Literal["raise", "return"]
 
@@ -32,8 +38,8 @@ def outcomes(
         progress: None shows a bar where standard error is a terminal.
         total: how many jobs there are, if that is known.
     """
-    events = drive(lm, jobs, batch_size=batch_size)
-    found = ((event.index, event.result) for event in events if isinstance(event, Outcome))
+    events = work.drive(lm, jobs, batch_size=batch_size)
+    found = ((event.index, event.result) for event in events if isinstance(event, work.Outcome))
     return shown(found, progress, total)
 
 

@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import count
-from typing import Any, Generic, Literal, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast, overload
 
-from structgen.aligned import AlignedDraws, SamplingMethod, aligned_options
 from structgen.batch import (
     BATCH_SIZE,
     OnError,
@@ -20,7 +19,6 @@ from structgen.batch import (
     per_prompt,
     shown,
 )
-from structgen.beams import best_valid, first_valid
 from structgen.checks import (
     check_beams,
     check_count,
@@ -28,19 +26,34 @@ from structgen.checks import (
     check_prompts,
     check_retries,
 )
-from structgen.compiler import CompiledSchema
-from structgen.compiler import compile as compile_schema
 from structgen.errors import OptionError, PromptTooLongError, StructgenError
-from structgen.jobs import Job, Outcome, Refused, drive
-from structgen.options import Layout, Limits
-from structgen.partial import PartialValues
-from structgen.prompts import Prompt, SchemaPrompt, render, schema_text
-from structgen.results import Generation
-from structgen.runtime.lm import LanguageModel
+from structgen.later import imported, later
 from structgen.runtime.sampling import Sampling
-from structgen.schema.roots import Form
-from structgen.streams import AsyncStream, Stream, in_thread
 from structgen.tokens.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    import structgen.aligned as aligned
+    import structgen.beams as beams
+    import structgen.compiler as compiler
+    import structgen.jobs as work
+    import structgen.partial as partials
+    import structgen.prompts as prompting
+    import structgen.streams as streams
+    from structgen.compiler import CompiledSchema
+    from structgen.jobs import Job, Refused
+    from structgen.options import Layout, Limits
+    from structgen.prompts import Prompt, SchemaPrompt
+    from structgen.results import Generation
+    from structgen.runtime.lm import LanguageModel
+    from structgen.schema.roots import Form
+else:
+    aligned = later("structgen.aligned")
+    beams = later("structgen.beams")
+    compiler = later("structgen.compiler")
+    work = later("structgen.jobs")
+    partials = later("structgen.partial")
+    prompting = later("structgen.prompts")
+    streams = later("structgen.streams")
 
 T = TypeVar("T")
 
@@ -96,7 +109,7 @@ class Generator(Generic[T]):
         seed: int | None = None,
         repetition_penalty: float = 1.0,
         num_beams: int = 1,
-        sampling: SamplingMethod = "masked",
+        sampling: aligned.SamplingMethod = "masked",
         retries: int = 0,
         layout: Layout = "spaced",
         require_all: bool = False,
@@ -110,7 +123,7 @@ class Generator(Generic[T]):
             do_sample, temperature, top_k, top_p, min_p, seed, repetition_penalty
         )
         self._num_beams = check_beams(num_beams, self._sampling)
-        self._aligned = aligned_options(sampling, self._sampling, self._num_beams)
+        self._aligned = aligned.aligned_options(sampling, self._sampling, self._num_beams)
         if self._aligned is not None:
             self._sampling = replace(self._sampling, do_sample=True)
         self._max_new_tokens = check_max_new_tokens(max_new_tokens)
@@ -121,8 +134,8 @@ class Generator(Generic[T]):
                 "id, folder or objects"
             )
         self._lm = lm
-        self._partial_values = PartialValues(schema)
-        self._compiled: CompiledSchema[T] = compile_schema(
+        self._partial_values = partials.PartialValues(schema)
+        self._compiled: CompiledSchema[T] = compiler.compile(
             schema,
             lm.vocabulary,
             layout=layout,
@@ -132,8 +145,9 @@ class Generator(Generic[T]):
             banned_token_ids=banned_token_ids,
             limits=limits,
         )
-        self._addition = schema_text(self._compiled.schema, schema_prompt)
+        self._addition = prompting.schema_text(self._compiled.schema, schema_prompt)
         self._compiled.session(self._max_new_tokens)  # too small a budget shows right here
+        imported(work)  # else the first prompt would wait for it
 
     def __repr__(self) -> str:
         return f"<Generator {self._compiled.title} on {self._lm.name}>"
@@ -162,7 +176,7 @@ class Generator(Generic[T]):
 
     def render(self, prompt: Prompt) -> Prompt:
         """What the model is given: the prompt with the schema's short form."""
-        return render(prompt, self._addition)
+        return prompting.render(prompt, self._addition)
 
     def run(
         self, prompt: Prompt, *, max_new_tokens: int | None = None, seed: int | None = None
@@ -179,15 +193,15 @@ class Generator(Generic[T]):
     def _one_by_one(self) -> Callable[[Job[T]], Generation[T]] | None:
         """What does jobs that are no rows of a batch; None if ours are."""
         if self._aligned is not None:
-            return AlignedDraws(self._lm, self._aligned).first_valid
+            return aligned.AlignedDraws(self._lm, self._aligned).first_valid
         if self._num_beams > 1:
-            return partial(first_valid, lm=self._lm, num_beams=self._num_beams)
+            return partial(beams.first_valid, lm=self._lm, num_beams=self._num_beams)
         return None
 
     def _only(self, job: Job[T]) -> Generation[T]:
         """Do one job."""
-        for event in drive(self._lm, iter([job]), batch_size=1):
-            if isinstance(event, Outcome):
+        for event in work.drive(self._lm, iter([job]), batch_size=1):
+            if isinstance(event, work.Outcome):
                 return event.generation()
         raise AssertionError("the loop closes every row")
 
@@ -214,7 +228,7 @@ class Generator(Generic[T]):
         self._check_candidates(num_return_sequences)
         if self._num_beams > 1:
             job = self.job(prompt, max_new_tokens=max_new_tokens)
-            return best_valid(job, self._lm, self._num_beams, num_return_sequences)
+            return beams.best_valid(job, self._lm, self._num_beams, num_return_sequences)
         job = self.job(prompt, max_new_tokens=max_new_tokens, seed=seed)
         each = job.sampling.for_rows(num_return_sequences)
         jobs = (replace(job, index=i, sampling=s, attempts=[]) for i, s in enumerate(each))
@@ -342,7 +356,7 @@ class Generator(Generic[T]):
         try:
             return self.job(prompt, max_new_tokens=max_new_tokens, seed=seed, index=index)
         except StructgenError as error:
-            return Refused(index, error)
+            return work.Refused(index, error)
 
     def job(
         self,
@@ -364,7 +378,7 @@ class Generator(Generic[T]):
         prompt_ids = self._lm.encode_prompt(self.render(prompt))
         budget = self._within_context(len(prompt_ids), budget)
         self._compiled.session(budget)  # too small a budget shows right here
-        return Job(
+        return work.Job(
             index=index,
             compiled=self._compiled,
             prompt_ids=prompt_ids,
@@ -387,7 +401,7 @@ class Generator(Generic[T]):
 
     def stream(
         self, prompt: Prompt, *, max_new_tokens: int | None = None, seed: int | None = None
-    ) -> Stream[T]:
+    ) -> streams.Stream[T]:
         """Generate a value, token by token: an iterator of what is new and what there is so far.
 
         Example: `for event in gen.stream("..."): show(event.partial)`
@@ -406,16 +420,18 @@ class Generator(Generic[T]):
                 "at the end only; leave num_beams out, or use run()"
             )
         job = self.job(prompt, max_new_tokens=max_new_tokens, seed=seed)
-        return Stream(job, self._lm, self._partial_values)
+        return streams.Stream(job, self._lm, self._partial_values)
 
     def astream(
         self, prompt: Prompt, *, max_new_tokens: int | None = None, seed: int | None = None
-    ) -> AsyncStream[T]:
+    ) -> streams.AsyncStream[T]:
         """The same for `async for`: each step runs in a worker thread.
 
         The arguments are checked with the first event.
         """
-        return AsyncStream(partial(self.stream, prompt, max_new_tokens=max_new_tokens, seed=seed))
+        return streams.AsyncStream(
+            partial(self.stream, prompt, max_new_tokens=max_new_tokens, seed=seed)
+        )
 
     async def arun(
         self, prompt: Prompt, *, max_new_tokens: int | None = None, seed: int | None = None
@@ -426,7 +442,7 @@ class Generator(Generic[T]):
         """
         if self._one_by_one() is not None:
             run = partial(self.run, prompt, max_new_tokens=max_new_tokens, seed=seed)
-            return await in_thread(run)
+            return await streams.in_thread(run)
         return await self.astream(prompt, max_new_tokens=max_new_tokens, seed=seed).finish()
 
     async def agenerate(
@@ -439,7 +455,7 @@ class Generator(Generic[T]):
 def _done(
     do: Callable[[Job[T]], Generation[T]], job: Job[T] | Refused
 ) -> tuple[int, Generation[T] | Exception]:
-    if isinstance(job, Refused):
+    if isinstance(job, work.Refused):
         return job.index, job.error
     try:
         return job.index, do(job)

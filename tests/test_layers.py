@@ -16,7 +16,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 LEVELS = {
     "errors": 0, "results": 0, "options": 0, "cache": 0, "cache_folder": 0, "deadline": 0,
-    "stamp": 0,
+    "stamp": 0, "later": 0,
     "regex": 0.5,
     "schema": 1,
     "automata": 2, "toolset": 2,
@@ -69,6 +69,8 @@ def _imports(node: ast.AST, *, only_types: bool) -> Iterator[tuple[str, bool]]:
         yield node.module, only_types
         if node.module == "structgen":
             yield from ((f"structgen.{alias.name}", only_types) for alias in node.names)
+    elif isinstance(node, ast.Call) and ast.unparse(node.func) == "later":
+        yield ast.literal_eval(node.args[0]), only_types
     elif isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
         for child in node.body:
             yield from _imports(child, only_types=True)
@@ -86,9 +88,26 @@ def test_every_file_has_a_level():
 def test_imports_are_found_in_functions_and_under_type_checking(tmp_path):
     file = tmp_path / "x.py"
     file.write_text(
-        "if TYPE_CHECKING:\n    import a\nelse:\n    import b\ndef f():\n    from c import d\n"
+        "if TYPE_CHECKING:\n    import a\nelse:\n    import b\n    e = later('e')\n"
+        "def f():\n    from c import d\n"
     )
-    assert list(imports(file)) == [("a", True), ("b", False), ("c", False)]
+    assert list(imports(file)) == [("a", True), ("b", False), ("e", False), ("c", False)]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_what_is_imported_later_has_the_same_name_for_the_type_checker(path):
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    typed = {
+        (alias.asname, alias.name)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import)
+        for alias in node.names
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and ast.unparse(node.value).startswith("later("):
+            assert isinstance(node.value, ast.Call)
+            name = ast.literal_eval(node.value.args[0])
+            assert (ast.unparse(node.targets[0]), name) in typed
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
@@ -149,13 +168,39 @@ def run_python(code: str) -> str:
     return done.stdout
 
 
-def test_importing_structgen_imports_nothing_heavy():
+HEAVY = ("torch", "transformers", "numba", "numpy", "pydantic", "tokenizers")
+
+
+@pytest.mark.parametrize(
+    ("names", "needed"),
+    [
+        ((), ()),
+        (("Generator",), ("torch", "numpy")),
+        (("generate", "stream", "structured", "warmup"), ("torch", "numpy", "pydantic")),
+        (("classify", "Taxonomy"), ("torch", "numpy", "pydantic")),
+        (("lint", "explain", "Thinking", "Tool"), ("numpy", "pydantic")),
+        (("Vocabulary",), ("numpy",)),
+        (("compile", "Session", "fill_masks"), ("numba", "numpy", "pydantic")),
+    ],
+)
+def test_a_name_imports_nothing_heavy_that_it_does_not_need(names, needed):
     code = (
-        "import sys, structgen\n"
-        "heavy = ('torch', 'transformers', 'numba', 'numpy', 'pydantic', 'tokenizers')\n"
-        "print([name for name in heavy if name in sys.modules])\n"
+        f"import sys, structgen\n[getattr(structgen, name) for name in {names}]\n"
+        f"print([name for name in {HEAVY} if name in sys.modules])\n"
     )
-    assert run_python(code).strip() == "[]"
+    assert ast.literal_eval(run_python(code)) == [name for name in HEAVY if name in needed]
+
+
+def test_checking_a_plain_model_compiles_no_kernels():
+    code = (
+        "import sys, structgen, pydantic\n"
+        "@structgen.structured\n"
+        "class Model(pydantic.BaseModel):\n"
+        "    reason: str\n    n: int\n"
+        "structgen.explain(Model)\n"
+        "print('numba' in sys.modules)\n"
+    )
+    assert run_python(code).strip() == "False"
 
 
 def test_the_engine_runs_where_torch_and_transformers_are_not_installed():

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Literal, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 from structgen.api import default_lm
 from structgen.batch import BATCH_SIZE, OnError, check_batch_options
-from structgen.classification.classifier import Classifier
-from structgen.classification.options import ClassifierOptions
 from structgen.classification.prompting import check_texts, refuse_text
-from structgen.classification.results import Classification
 from structgen.errors import UsageError
-from structgen.runtime.lm import LanguageModel
+from structgen.later import later
 from structgen.taxonomy import Taxonomy
+
+if TYPE_CHECKING:
+    import structgen.classification.classifier as handle
+    import structgen.classification.options as choices
+    from structgen.classification.classifier import Classifier
+    from structgen.classification.options import ClassifierOptions
+    from structgen.classification.results import Classification
+    from structgen.runtime.lm import LanguageModel
+else:
+    handle = later("structgen.classification.classifier")
+    choices = later("structgen.classification.options")
 
 
 def classify(
@@ -88,7 +96,7 @@ def _classifier(
     caller: str, labels: Any, lm: LanguageModel | None, options: ClassifierOptions
 ) -> Classifier:
     """The handle; labels are checked before a model is loaded."""
-    for name in options.keys() - ClassifierOptions.__annotations__.keys():
+    for name in options.keys() - choices.ClassifierOptions.__annotations__.keys():
         raise TypeError(f"{caller}() got an unexpected keyword argument {name!r}")
     taxonomy = labels if isinstance(labels, Taxonomy) else Taxonomy(labels)
-    return Classifier(taxonomy, lm or default_lm(), **options)
+    return handle.Classifier(taxonomy, lm or default_lm(), **options)

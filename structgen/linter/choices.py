@@ -5,14 +5,20 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
-from structgen.compiler import compile as compile_schema
 from structgen.errors import VocabularyError
+from structgen.later import later
 from structgen.linter.design import Design, Problem
 from structgen.linter.words import all_texts, listed, texts, words
 from structgen.schema.nodes import Labels, String
 from structgen.schema.sites import Site
 from structgen.tokens.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    import structgen.compiler as compiler
+else:
+    compiler = later("structgen.compiler")
 
 MANY_LABELS = 10
 LONG_LABEL = 60
@@ -156,7 +162,7 @@ def budget(design: Design) -> Iterator[Problem]:
     """The shortest value does not fit into the budget."""
     if design.vocabulary is None or design.max_new_tokens is None:
         return
-    needed = compile_schema(design.source, design.vocabulary).min_tokens
+    needed = compiler.compile(design.source, design.vocabulary).min_tokens
     if needed > design.max_new_tokens:
         message = f"the shortest value takes {needed} tokens, the budget is {design.max_new_tokens}"
         advice = f"raise max_new_tokens to {needed} and more, or shorten required fields"

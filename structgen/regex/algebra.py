@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
+from structgen.later import later
 from structgen.regex.charsets import ALL, CharSet, bits_of, letters_of
 from structgen.regex.charsets import complement as other_chars
 from structgen.regex.dfa import ANYTHING, Arc, Dfa, IntArray, is_empty
 from structgen.regex.limits import STATES, Meter
 from structgen.regex.minimise import MANY_STATES, from_table, is_large, minimal, trimmed
-from structgen.regex.refine import product
+
+if TYPE_CHECKING:
+    import structgen.regex.refine as refine
+else:
+    refine = later("structgen.regex.refine")
 
 
 def complement(dfa: Dfa) -> Dfa:
@@ -38,7 +44,7 @@ def intersect(a: Dfa, b: Dfa, limit: int = STATES) -> Dfa:
     meter = Meter(limit)
     letters, masks_a, masks_b = _common(a, b)
     if is_large(len(a) * len(b), 1) and is_large(max(len(a), len(b), MANY_STATES), len(letters)):
-        found = product(
+        found = refine.product(
             (_spread(a, masks_a), a.accepting), (_spread(b, masks_b), b.accepting), meter
         )
         return from_table(letters, found)

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from structgen.later import later
 from structgen.regex.charsets import CharSet, bits_of, charset
 from structgen.regex.dfa import EMPTY, Arc, Dfa
-from structgen.regex.refine import Table, arcs_of, smallest
+
+if TYPE_CHECKING:
+    import structgen.regex.refine as refine
+else:
+    refine = later("structgen.regex.refine")
 
 MANY_STATES = 16
 """From so many states on they are told apart on arrays."""
@@ -19,7 +25,7 @@ MOST_CELLS = 2**22
 def minimal(letters: tuple[CharSet, ...], arcs: list[list[Arc]], accepting: Iterable[int]) -> Dfa:
     """The smallest automaton, from one whose states may be useless or alike; state 0 starts."""
     if is_large(len(arcs), len(letters)):
-        found = smallest(arcs, len(letters), accepting)
+        found = refine.smallest(arcs, len(letters), accepting)
         return from_table(letters, found)
     return _minimal(letters, arcs, accepting)
 
@@ -188,7 +194,7 @@ def coarse(letters: tuple[CharSet, ...], rows: list[list[Arc]], accepting: froze
     return Dfa(letters, tuple(tuple(row) for row in rows), accepting)
 
 
-def from_table(letters: tuple[CharSet, ...], found: Table | None) -> Dfa:
+def from_table(letters: tuple[CharSet, ...], found: refine.Table | None) -> Dfa:
     """The same on arrays, from the smallest automaton; None is the empty one."""
     if found is None:
         return EMPTY
@@ -202,6 +208,6 @@ def from_table(letters: tuple[CharSet, ...], found: Table | None) -> Dfa:
             charset(part for letter in group for part in letters[letter])
             for group in groups.values()
         )
-    dfa = Dfa(letters, tuple(map(tuple, arcs_of(table))), accepting)
+    dfa = Dfa(letters, tuple(map(tuple, refine.arcs_of(table))), accepting)
     dfa.__dict__["table"] = table  # where the property keeps it
     return dfa

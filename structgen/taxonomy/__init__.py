@@ -7,6 +7,5 @@ They stand above the engine and import neither torch nor transformers.
 
 from structgen.taxonomy.entries import Entry
 from structgen.taxonomy.taxonomy import Taxonomy
-from structgen.taxonomy.verification import Verification
 
-__all__ = ["Entry", "Taxonomy", "Verification"]
+__all__ = ["Entry", "Taxonomy"]

@@ -7,12 +7,13 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn, TypeAlias
 
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema
 
 from structgen.errors import Fault, OptionError, UnsupportedSchemaError
+from structgen.later import later
 from structgen.schema.label_checks import DistinctLabels, LabelCheck
 from structgen.taxonomy.entries import Entry
 from structgen.taxonomy.faults import code_faults, label_faults, text_faults, unknown_faults
@@ -20,8 +21,13 @@ from structgen.taxonomy.files import read_file
 from structgen.taxonomy.rows import Rows, read_rows, with_levels
 from structgen.taxonomy.tree import Tree
 from structgen.taxonomy.types import label_list, label_schema
-from structgen.taxonomy.verification import Verification, unwritable_labels, verify
 from structgen.tokens.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    import structgen.taxonomy.verification as verification
+    from structgen.taxonomy.verification import Verification
+else:
+    verification = later("structgen.taxonomy.verification")
 
 Written: TypeAlias = Literal["label", "code"]
 
@@ -349,7 +355,7 @@ class Taxonomy:
         Raises:
             UnsupportedSchemaError: with the labels that they cannot.
         """
-        faults = unwritable_labels(self.texts, vocabulary)
+        faults = verification.unwritable_labels(self.texts, vocabulary)
         if faults:
             raise UnsupportedSchemaError(faults, schema=f"the taxonomy {self.name!r}")
 
@@ -360,7 +366,7 @@ class Taxonomy:
 
         It takes seconds for 10,000 labels. What is wrong is told by the result, not raised.
         """
-        return verify(self.texts, Annotated[str, self], vocabulary, self.name)
+        return verification.verify(self.texts, Annotated[str, self], vocabulary, self.name)
 
 
 def _check_options(name: object, separator: object, written: object) -> None:
