@@ -21,10 +21,16 @@ from numpy.typing import NDArray
 
 LANES = 8
 """Logits that are blended at once, one for each bit of a byte."""
-GROUP = 8
-"""Words that are skipped at once where they allow everything."""
-BLOCK = 64 * GROUP
+CHUNK = 64
+"""Words that are compared at once, into one bit each."""
+BLOCK = 4 * CHUNK
 """Words that are looked through at once for the few that forbid something."""
+FEW = 16
+"""As many words of a chunk as forbid something at most where they are few."""
+AT_ONCE = 8
+"""Words of a chunk that are listed without a branch."""
+ANY = -1
+"""Do the work however much it is."""
 
 Bits: TypeAlias = NDArray[np.signedinteger[Any]]
 """Logits as integers of their own size."""
@@ -45,21 +51,34 @@ if TYPE_CHECKING:
 
     def kernel(function: F) -> F: ...
     def inlined(function: F) -> F: ...
+    def carray(pointer: Any, shape: Any, dtype: Any) -> Any: ...
+    def pointer(address: int) -> Any: ...
     def _blend(address: int, index: int, keep: Bits, at: int, never: int) -> None: ...
     def _put(address: int, index: int, keep: Bits, never: int) -> None: ...
+    def _forbidding(words: NDArray[np.int32], index: int) -> int: ...
     def _trailing_zeros(value: int) -> int: ...
+    def _count_ones(value: int) -> int: ...
 
     unsigned = int
 
 else:
     from llvmlite import ir
-    from numba import njit, types
+    from numba import carray, njit, types
     from numba.extending import intrinsic
 
     kernel = njit(nogil=True, cache=True)
     inlined = njit(nogil=True, cache=True, forceinline=True)
     # Signed indices cost a test for negative ones, which also keeps LLVM from merging stores.
     unsigned = np.uint64
+
+    @intrinsic
+    def pointer(typing_context, address):
+        """An address as what `carray` takes."""
+
+        def generate(context, builder, signature, arguments):
+            return builder.inttoptr(arguments[0], ir.IntType(8).as_pointer())
+
+        return types.voidptr(types.int64), generate
 
     def _item(context, builder, kind, address, index):
         """A pointer to one logit, of the table's type; the bytes of an item."""
@@ -103,22 +122,36 @@ else:
         return types.void(*parts), generate
 
     @intrinsic
-    def _trailing_zeros(typing_context, value):
-        """The place of the lowest bit that is set."""
+    def _forbidding(typing_context, words, index):
+        """A bit for each of CHUNK words from an index on: whether it forbids something."""
 
         def generate(context, builder, signature, arguments):
-            return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
+            vector = ir.VectorType(ir.IntType(32), CHUNK)
+            data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+            source = builder.bitcast(builder.gep(data, [arguments[1]]), vector.as_pointer())
+            ones = ir.Constant(vector, [-1] * CHUNK)
+            forbidding = builder.icmp_signed("!=", builder.load(source, align=4), ones)
+            return builder.bitcast(forbidding, ir.IntType(CHUNK))
+
+        return types.uint64(words, types.uint64), generate
+
+    @intrinsic
+    def _trailing_zeros(typing_context, value):
+        """The place of the lowest bit that is set; how many bits there are if none is."""
+
+        def generate(context, builder, signature, arguments):
+            return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
 
         return types.uint64(types.uint64), generate
 
+    @intrinsic
+    def _count_ones(typing_context, value):
+        """How many bits are set."""
 
-@inlined
-def _all_ones(words: NDArray[np.int32], index: int) -> bool:
-    """Whether GROUP words allow everything: one branch for all, in dense masks mostly taken."""
-    together = words[index]
-    for i in range(unsigned(1), unsigned(GROUP)):
-        together &= words[index + i]
-    return together == -1
+        def generate(context, builder, signature, arguments):
+            return builder.ctpop(arguments[0])
+
+        return types.uint64(types.uint64), generate
 
 
 @inlined
@@ -147,23 +180,26 @@ def _forbid_few(
     keep: Bits,
     never: int,
 ) -> bool:
-    """Mask a block of words if most of its groups allow everything; whether they do.
+    """Mask a block of words if few of them forbid something; whether they do.
 
     What is to be masked is listed first, without branches: where a zero comes next is not to be
     foreseen, so that a branch on it would be mispredicted about once for each.
     """
-    n_groups = unsigned(0)
-    for group in range(index, index + unsigned(BLOCK), unsigned(GROUP)):
-        found[n_groups] = group
-        n_groups += unsigned(not _all_ones(words, group))
-    if n_groups > BLOCK // GROUP // 2:
-        return False
-    n_words = unsigned(BLOCK // GROUP)
-    for i in range(unsigned(0), n_groups):
-        for place in range(found[i], found[i] + unsigned(GROUP)):
-            found[n_words] = place
-            n_words += unsigned(words[place] != -1)
-    for i in range(unsigned(BLOCK // GROUP), n_words):
+    n_words = unsigned(0)
+    for chunk in range(index, index + unsigned(BLOCK), unsigned(CHUNK)):
+        left = _forbidding(words, chunk)
+        n_here = _count_ones(left)
+        if n_here > FEW:
+            return False
+        if n_here:
+            for i in range(unsigned(0), unsigned(AT_ONCE)):
+                found[n_words + i] = chunk + _trailing_zeros(left)
+                left &= left - unsigned(1)
+            for i in range(unsigned(AT_ONCE), n_here):
+                found[n_words + i] = chunk + _trailing_zeros(left)
+                left &= left - unsigned(1)
+            n_words += n_here
+    for i in range(unsigned(0), n_words):
         place = unsigned(found[i])
         _forbid_some(logits, start + unsigned(32) * place, words[place], keep, never)
     return True
@@ -207,16 +243,35 @@ def forbid_row(
     return nothing
 
 
+@inlined
+def _is_much(packed: NDArray[np.int32], most: int) -> bool:
+    """Whether more words than `most` forbid something; the others are skipped."""
+    count = 0
+    for row in range(packed.shape[0]):
+        for word in packed[row]:
+            count += word != -1
+        if count > most:
+            return True
+    return False
+
+
+@kernel
+def address_of(packed: NDArray[np.int32]) -> int:
+    """Where an array is in memory; asked of numpy, it takes as long as a row of a mask."""
+    return packed.ctypes.data
+
+
 @kernel
 def forbid(
     address: int,
     stride: int,
     width: int,
-    packed: NDArray[np.int32],
+    masks: int,
     keep: Bits,
     never: int,
     empty: NDArray[np.bool_],
-) -> None:
+    most: int,
+) -> bool:
     """Overwrite with `never` each logit whose bit in a packed mask is 0.
 
     for row, column: if not packed[row, column // 32] >> column % 32 & 1:
@@ -224,11 +279,20 @@ def forbid(
 
     Args:
         address: of logits; rows begin `stride` items apart and have `width` columns side by side.
-        packed: int32 [B, ceil(width / 32)]; bits past the width are ignored.
+        masks: address of `packed`, int32 [B, ceil(width / 32)]; bits past the width are ignored.
+            Making an array of a tensor would take as long as a row.
         keep: `keep_table` of the logits' size.
         never: of the same type as `keep`.
         empty: [B], set to whether the mask allows no column at all.
+        most: words that forbid something; where there are more, nothing is done. ANY for no bound.
+
+    Returns whether it was done.
     """
-    for row in range(packed.shape[0]):
+    n_rows = empty.shape[0]
+    packed = carray(pointer(masks), (n_rows, (width + 31) // 32), np.int32)
+    if most != ANY and _is_much(packed, most):
+        return False
+    for row in range(n_rows):
         start = unsigned(row) * unsigned(stride)
         empty[row] = forbid_row(unsigned(address), start, width, packed[row], keep, never)
+    return True

@@ -22,10 +22,19 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from structgen.runtime.mask_kernels import LANES, Bits, forbid, forbid_row, kernel, unsigned
+from structgen.runtime.mask_kernels import (
+    ANY,
+    LANES,
+    Bits,
+    carray,
+    forbid,
+    forbid_row,
+    pointer,
+    unsigned,
+)
 
-LEAST_WORK = 2**13
-"""Words with a zero below which calling a team together takes longer than doing the work alone."""
+MOST_ALONE = 2**13
+"""Words with a zero up to which calling a team together takes longer than the work alone."""
 PARTS = 4
 """Runs of rows that each thread has on average: rows of one run are next to each other in memory,
 and a thread that is late, or has the harder rows, leaves more of them to the others."""
@@ -37,12 +46,9 @@ log = logging.getLogger("structgen")
 if TYPE_CHECKING:
 
     def _taken(address: int) -> int: ...
-    def _pointer(address: int) -> Any: ...
-    def _array(pointer: Any, shape: Any, dtype: Any) -> Any: ...
 
 else:
     from llvmlite import ir
-    from numba import carray as _array
     from numba import types
     from numba.extending import intrinsic
 
@@ -57,50 +63,31 @@ else:
 
         return types.int64(types.int64), generate
 
-    @intrinsic
-    def _pointer(typing_context, address):
-        """An address as what `numba.carray` takes."""
-
-        def generate(context, builder, signature, arguments):
-            return builder.inttoptr(arguments[0], ir.IntType(8).as_pointer())
-
-        return types.voidptr(types.int64), generate
-
 
 def forbid_together(
     address: int,
     stride: int,
     width: int,
-    packed: NDArray[np.int32],
+    masks: int,
     keep: Bits,
     never: int,
     empty: NDArray[np.bool_],
 ) -> None:
     """`mask_kernels.forbid` with as many threads as torch uses, where that pays."""
-    n_threads = min(torch.get_num_threads(), packed.shape[0])
-    alone = n_threads < 2 or _in_child or not _is_much(packed, LEAST_WORK)
-    team = None if alone else _team()
-    if team is None:
-        forbid(address, stride, width, packed, keep, never, empty)
+    n_rows = len(empty)
+    n_threads = 1 if n_rows == 1 or _in_child else min(torch.get_num_threads(), n_rows)
+    most = ANY if n_threads == 1 else MOST_ALONE
+    if forbid(address, stride, width, masks, keep, never, empty, most):
         return
-    n_rows, n_words = packed.shape
+    team = _team()
+    if team is None:
+        forbid(address, stride, width, masks, keep, never, empty, ANY)
+        return
     n_parts = min(n_rows, PARTS * n_threads)
-    places = packed.ctypes.data, keep.ctypes.data, empty.ctypes.data
+    places = masks, keep.ctypes.data, empty.ctypes.data
     logits = address, stride, width, int(never)
-    job = np.array([0, n_parts, n_rows, n_words, *logits, *places], np.int64)
+    job = np.array([0, n_parts, n_rows, (width + 31) // 32, *logits, *places], np.int64)
     team(_worker(keep.itemsize).address, job.ctypes.data, n_threads, 0)
-
-
-@kernel
-def _is_much(packed: NDArray[np.int32], least: int) -> bool:
-    """Whether at least so many words forbid something; the others are skipped."""
-    count = 0
-    for row in range(packed.shape[0]):
-        for word in packed[row]:
-            count += word != -1
-        if count >= least:
-            return True
-    return False
 
 
 def _forget_team() -> None:
@@ -141,11 +128,11 @@ def _worker(size: int) -> Any:
 
     @numba.cfunc(numba.types.void(numba.types.voidptr), cache=True)
     def work(argument: Any) -> None:
-        job = _array(argument, N_FIELDS, np.int64)
+        job = carray(argument, N_FIELDS, np.int64)
         n_parts, n_rows, width = job[1], job[2], job[6]
-        packed = _array(_pointer(job[8]), (n_rows, job[3]), np.int32)
-        keep = _array(_pointer(job[9]), 256 * LANES, item)
-        empty = _array(_pointer(job[10]), n_rows, np.bool_)
+        packed = carray(pointer(job[8]), (n_rows, job[3]), np.int32)
+        keep = carray(pointer(job[9]), 256 * LANES, item)
+        empty = carray(pointer(job[10]), n_rows, np.bool_)
         address, stride, never = unsigned(job[4]), unsigned(job[5]), item(job[7])
         part = _taken(job.ctypes.data)
         while part < n_parts:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from structgen.errors import UsageError
-from structgen.runtime.mask_kernels import Bits, keep_table
+from structgen.runtime.mask_kernels import Bits, address_of, keep_table
 from structgen.runtime.mask_store import NEVER, MaskStore, forbid_unset, unpack
 from structgen.runtime.mask_team import forbid_together
 from structgen.runtime.sessions import MaskSource
@@ -25,6 +25,8 @@ __all__ = ["Masker", "apply_masks", "masker_for", "n_words", "unpack"]
 
 INTEGERS = {2: torch.int16, 4: torch.int32, 8: torch.int64}
 """Types whose kernels blend the bits of floating types of the same size."""
+
+INT32 = np.dtype(np.int32)
 
 
 def n_words(width: int) -> int:
@@ -42,22 +44,22 @@ def apply_masks(logits: Tensor, packed: NDArray[np.int32] | Tensor) -> NDArray[n
     Returns bool [B], True where a mask allows nothing, if that is known without asking a device.
     """
     shape = logits.shape
-    if len(shape) != 2 or packed.shape != (shape[0], n_words(shape[1])):
+    if len(shape) != 2 or packed.shape != (shape[0], (shape[1] + 31) // 32):
         raise ValueError(
             f"masks of shape {tuple(packed.shape)} do not fit logits of shape "
             f"{tuple(logits.shape)}; a row takes {n_words(logits.shape[-1])} words"
         )
-    if logits.is_cpu and logits.dtype.itemsize in INTEGERS:
-        return _apply_on_cpu(logits, packed)
+    if logits.is_cpu and (constants := _constants(logits.dtype)) is not None:
+        return _apply_on_cpu(logits, packed, *constants)
     words = packed if isinstance(packed, Tensor) else torch.from_numpy(packed)
     forbid_unset(logits, words.to(logits.device))
     return None
 
 
-def _apply_on_cpu(logits: Tensor, packed: NDArray[np.int32] | Tensor) -> NDArray[np.bool_]:
-    words = packed.cpu().numpy() if isinstance(packed, Tensor) else packed
-    if not words.flags.carray or words.dtype != np.int32:
-        words = words.astype(np.int32)  # numba has one kernel, for plain arrays
+def _apply_on_cpu(
+    logits: Tensor, packed: NDArray[np.int32] | Tensor, keep: Bits, never: int
+) -> NDArray[np.bool_]:
+    # Behind a forward pass each step of this is a miss in the caches: it may take as long as rows.
     rows, width = logits.shape
     if not rows or not width:
         return np.ones(rows, np.bool_)
@@ -66,18 +68,31 @@ def _apply_on_cpu(logits: Tensor, packed: NDArray[np.int32] | Tensor) -> NDArray
         stride = logits.stride(0)
         if logits.stride(1) != 1 or stride < width:
             plain = logits.contiguous()
-            empty = _apply_on_cpu(plain, words)
+            empty = _apply_on_cpu(plain, packed, keep, never)
             logits.copy_(plain)
             return empty
-    keep, never = _constants(logits.dtype)
+    packed = _plain(packed)
+    masks = address_of(packed) if isinstance(packed, np.ndarray) else packed.data_ptr()
     empty = np.empty(rows, np.bool_)
-    forbid_together(logits.data_ptr(), stride, width, words, keep, never, empty)
+    forbid_together(logits.data_ptr(), stride, width, masks, keep, never, empty)
     return empty
 
 
+def _plain(packed: NDArray[np.int32] | Tensor) -> NDArray[np.int32] | Tensor:
+    """The same masks as int32 side by side in the memory of the host, mostly themselves."""
+    if isinstance(packed, np.ndarray):  # asked first: tensors are slow to tell what is none
+        plain = packed.dtype is INT32 and packed.flags.carray
+        return packed if plain else np.require(packed, INT32, ["C", "A"])
+    if packed.is_cpu and packed.dtype is torch.int32 and packed.is_contiguous():
+        return packed
+    return packed.to("cpu", torch.int32).contiguous()
+
+
 @cache
-def _constants(dtype: torch.dtype) -> tuple[Bits, int]:
-    """The table for a floating type, and the bits of its -inf."""
+def _constants(dtype: torch.dtype) -> tuple[Bits, int] | None:
+    """The table for a floating type, and the bits of its -inf; None where there is no kernel."""
+    if dtype.itemsize not in INTEGERS:
+        return None
     never = torch.tensor([NEVER], dtype=dtype).view(INTEGERS[dtype.itemsize])
     return keep_table(dtype.itemsize), never.numpy()[0]
 

@@ -102,7 +102,7 @@ def test_a_team_of_threads_masks_as_one_does(n_threads, n_rows, width, seed, dty
     torch.set_num_threads(n_threads)
     try:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(mask_team, "LEAST_WORK", 0)
+            patch.setattr(mask_team, "MOST_ALONE", 0)
             found = apply_masks(together, packed)
     finally:
         torch.set_num_threads(before)
@@ -122,7 +122,7 @@ import os, signal, sys, numpy as np, torch
 from structgen.runtime import mask_team
 from structgen.runtime.masking import apply_masks
 torch.set_num_threads(2)
-mask_team.LEAST_WORK = 0
+mask_team.MOST_ALONE = 0
 apply_masks(torch.zeros((8, 64)), np.zeros((8, 2), np.int32))
 child = os.fork()
 if not child:
@@ -136,7 +136,7 @@ sys.exit(os.waitpid(child, 0)[1])
 
 
 def test_without_a_team_one_thread_masks_a_large_batch(monkeypatch):
-    monkeypatch.setattr(mask_team, "LEAST_WORK", 0)
+    monkeypatch.setattr(mask_team, "MOST_ALONE", 0)
     monkeypatch.setattr(mask_team, "_team", lambda: None)
     logits = torch.zeros((5, 40))
     apply_masks(logits, np.zeros((5, 2), np.int32))
