@@ -12,17 +12,15 @@ import numpy.typing as npt
 from structgen.automata import kernels
 from structgen.automata.frames import CHAIN, CLASSES, FLAGS, LABEL, ROW, WIDE, IntArray
 from structgen.automata.kernels import Longs, Plan
-from structgen.automata.program import CALLEE, REG_A, REG_B, Program, ProgramArrays
+from structgen.automata.program import Program, ProgramArrays
 from structgen.errors import LimitError, VocabularyError
 from structgen.options import DEEPEST, Limits
 from structgen.tokens import distances
+from structgen.tokens.label_costs import FEW_BYTES, NO_SLOTS, hash_children, label_costs
 from structgen.tokens.trie import TOKEN
 from structgen.tokens.vocabulary import Vocabulary
 
 Number = TypeVar("Number", bound=np.generic)
-
-FEW_LABEL_BYTES = 50_000
-"""So much text of labels is measured without a hash table of the vocabulary, which takes 4 MB."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -121,21 +119,9 @@ def restored(program: Program, plan: Plan, vocabulary: Vocabulary, min_tokens: i
 
 
 def _label_cost(program: Program, vocabulary: Vocabulary, lookup: Lookup) -> IntArray:
-    """int32[bytes of all labels], see `distances.label_tokens`."""
-    if not len(program.blob):
-        return np.zeros(0, np.int32)
-    is_long = len(program.blob) > FEW_LABEL_BYTES
-    begins = np.zeros(len(program.starts), np.uint8)
-    calls = program.calls[program.states[program.calls[:, CALLEE], FLAGS] & LABEL != 0]
-    begins[calls[:, REG_A : REG_B + 1]] = 1
-    reach = np.zeros(program.longest_label + 1, np.int32)
-    recent = np.full((4096 if is_long else 16, 2), -1, np.int64)
-    cost = np.empty(len(program.blob), np.int32)
-    distances.label_tokens(
-        program.blob, program.starts, begins, (lookup.trie, lookup.first, lookup.second),
-        _child_slots(vocabulary) if is_long else _NO_SLOTS, reach, recent, cost,
-    )  # fmt: skip
-    return cost
+    is_long = len(program.blob) > FEW_BYTES
+    slots = _child_slots(vocabulary) if is_long else NO_SLOTS
+    return label_costs(program, (lookup.trie, lookup.first, lookup.second), slots)
 
 
 def _occurs(program: Program, byte: int) -> bool:
@@ -162,15 +148,12 @@ def _lookup(vocabulary: Vocabulary) -> Lookup:
     return Lookup(trie, same_bytes, repeated, first, second, blob, starts, chars)
 
 
-_NO_SLOTS = np.zeros(0, np.int64)
-
-
 @lru_cache(maxsize=2)
 def _child_slots(vocabulary: Vocabulary) -> Longs:
-    """The hash table of `distances.hash_children`."""
+    """The hash table of `hash_children`."""
     trie = _lookup(vocabulary).trie
     slots = np.full(1 << int(1.5 * len(trie)).bit_length(), -1, np.int64)
-    distances.hash_children(trie, slots)
+    hash_children(trie, slots)
     return slots
 
 

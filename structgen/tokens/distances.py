@@ -32,7 +32,6 @@ from structgen.automata.kernels import (
     Bytes,
     Longs,
     Plan,
-    inlined,
     kernel,
     long,
     state_cost,
@@ -48,12 +47,6 @@ from structgen.automata.program import (
 from structgen.tokens.trie import BYTE, TOKEN
 from structgen.tokens.trie import END as NODE_END
 
-HASH_FACTOR, HASH_SHIFT = 0x9E3779B1, 15
-"""Spread a node and a byte over a hash table."""
-LEAF, WORD = 1, 2
-ENDING = 16
-"""Bytes that labels which end alike have in common at least."""
-
 READER, CHEAPEST = 0, 2
 """Columns of the notes, one for each layer: the greatest cost of a later state that reads this one,
 and the least cost from this state on along its chain."""
@@ -66,7 +59,7 @@ Tries: TypeAlias = tuple[IntArray, IntArray, IntArray]
 
 
 @kernel
-def _child(trie: IntArray, node: int, byte: int) -> int:
+def child_of(trie: IntArray, node: int, byte: int) -> int:
     """The child of a trie node over `byte`, or -1."""
     child, end = node + 1, trie[node, NODE_END]
     while child < end:
@@ -92,143 +85,6 @@ def second_children(trie: IntArray, first: IntArray, second: IntArray) -> None:
 
 
 @kernel
-def hash_children(trie: IntArray, slots: Longs) -> None:
-    """Fill in a hash table of (node, byte) -> child: int64[2^n], more than `trie` has rows.
-
-    Each slot holds `(node << 8 | byte) << 32 | child << 2`, and LEAF and WORD where the child has
-    no children or a token. The empty slots are -1, as all are before.
-    """
-    last = len(slots) - 1
-    for node in range(len(trie)):
-        child, end = node + 1, trie[node, NODE_END]
-        while child < end:
-            key = node << 8 | long(trie[child, BYTE])
-            behind = long(trie[child, NODE_END])
-            is_leaf, is_word = behind == child + 1, trie[child, TOKEN] >= 0
-            slot = (key * HASH_FACTOR >> HASH_SHIFT) & last
-            while slots[slot] >= 0:
-                slot = (slot + 1) & last
-            slots[slot] = key << 32 | child << 2 | LEAF * is_leaf | WORD * is_word
-            child = behind
-
-
-@inlined
-def _described_child(trie: IntArray, slots: Longs, node: int, byte: int) -> int:
-    """`child << 2 | flags` as in `hash_children`, which need not have been asked; or -1."""
-    if len(slots) == 0:
-        child = _child(trie, node, byte)
-        return child if child < 0 else child << 2 | WORD * (trie[child, TOKEN] >= 0)
-    last = len(slots) - 1
-    key = node << 8 | byte
-    slot = (key * HASH_FACTOR >> HASH_SHIFT) & last
-    while slots[slot] >= 0:
-        if slots[slot] >> 32 == key:
-            return long(slots[slot] & 0xFFFFFFFF)
-        slot = (slot + 1) & last
-    return -1
-
-
-@inlined
-def _shared(blob: Bytes, starts: Longs, label: int) -> int:
-    """How many leading bytes a label has in common with the one behind it."""
-    one, other = starts[label], starts[label + 1]
-    most = min(other - one, starts[label + 2] - other)
-    count = 0
-    while count < most and blob[one + count] == blob[other + count]:
-        count += 1
-    return long(count)
-
-
-@inlined
-def _copy_end(blob: Bytes, recent: Longs, least: int, own: int, end: int, cost: IntArray) -> int:
-    """Copy the costs of the longest ending that another label shares; where it begins.
-
-    Bytes [own, end) of a label are its alone, and so are those of the labels in `recent`,
-    int64[..., 2] of (own, end) by a hash of the last bytes. Their costs depend on nothing else.
-    """
-    if end - own < least:
-        return end
-    key = long(0)
-    for at in range(end - least, end):
-        key = (key * 31 + long(blob[at])) & 0xFFFFFFFF
-    slot = key % len(recent)
-    other_own, other_end = recent[slot, 0], recent[slot, 1]
-    recent[slot, 0], recent[slot, 1] = own, end
-    at = end
-    if other_end >= 0:
-        gap = other_end - end
-        lowest = max(own, other_own - gap)
-        while at > lowest and blob[at - 1] == blob[at - 1 + gap]:
-            at -= 1
-            cost[at] = cost[at + gap]
-    return at
-
-
-@kernel
-def label_tokens(
-    blob: Bytes,
-    starts: Longs,
-    begins: Bytes,
-    vocabulary: Tries,
-    slots: Longs,
-    reach: IntArray,
-    recent: Longs,
-    cost: IntArray,
-) -> None:
-    """Write to `cost` the fewest tokens to the end of a label, from each place in the labels on.
-
-    At byte `depth` of a label stands what is least for all labels of its set that agree with it
-    up to there, if it is the first of them; else a number that nobody reads. So labels that begin
-    alike are looked at once: this is the shortest path through the trie of each set. What ends
-    alike is copied.
-
-    Args:
-        begins: uint8[L + 1], whether a label is the first of its set; all labels of a set are
-            different and sorted.
-        slots: of `hash_children`, or int64[0].
-        reach: scratch, int32[longest label + 1]: up to where a token may reach from each depth.
-        recent: scratch, int64[..., 2] of -1.
-        cost: int32[len(blob)].
-    """
-    trie, first, second = vocabulary
-    n_labels = len(starts) - 1
-    behind = -1  # bytes shared with the next label of the set, -1 for the last label
-    for label in range(n_labels - 1, -1, -1):
-        begin, end = starts[label], starts[label + 1]
-        before = -1
-        if label > 0 and not begins[label]:
-            before = _shared(blob, starts, label - 1)
-        own = begin + max(before, behind) + 1
-        todo = _copy_end(blob, recent, ENDING, own, end, cost)
-        for at in range(todo - 1, begin - 1, -1):
-            depth = at - begin
-            best = cost[end + depth] if depth <= behind else UNREACHABLE
-            known = depth < behind and reach[depth] < behind  # as with the next label
-            if known and depth <= before and reach[depth] <= before:
-                cost[at] = best
-                continue
-            found, ahead = long(first[blob[at]]), at
-            if found >= 0:
-                found = found << 2 | WORD * (trie[found, TOKEN] >= 0)
-            while found >= 0:
-                ahead += 1
-                # What stands behind shared bytes is known with the first label that has them.
-                if found & WORD and ahead - begin > before:
-                    best = min(best, 1 + (cost[ahead] if ahead < end else 0))
-                if ahead == end or found & LEAF:
-                    break
-                if ahead > at + 1:
-                    found = _described_child(trie, slots, found >> 2, long(blob[ahead]))
-                else:
-                    found = long(second[blob[at], blob[ahead]])
-                    if found >= 0:
-                        found = found << 2 | WORD * (trie[found, TOKEN] >= 0)
-            reach[depth] = ahead - begin
-            cost[at] = best
-        behind = before
-
-
-@kernel
 def _along_chain(
     states: IntArray,
     cost: IntArray,
@@ -249,7 +105,7 @@ def _along_chain(
         chain = states[at, CHAIN]
         if chain < 0:
             break
-        node = long(second[byte, chain]) if short else _child(trie, long(node), long(chain))
+        node = long(second[byte, chain]) if short else child_of(trie, long(node), long(chain))
         short = False
         at += 1
     return best, height
