@@ -106,7 +106,6 @@ class FrameBuilder:
         self._chain = array("i")
         self._accepting: list[int] = []
         self._rows: dict[int, list[Edge]] = {}
-        self._many: list[IntArray] = []
         self._calls: list[tuple[int, Call]] = []
         self._differing: list[int] = []
         self._outside: list[int] = []
@@ -115,11 +114,6 @@ class FrameBuilder:
     def next_state(self) -> int:
         """Number of the state that is added next."""
         return len(self._chain)
-
-    def states(self, count: int) -> int:
-        """Add so many states without edges; the number of the first."""
-        self._chain.extend([-1] * count)
-        return len(self._chain) - count
 
     def literal(self, data: bytes) -> int:
         """Add chain states for `data`; they lead to whichever state is added next."""
@@ -159,13 +153,6 @@ class FrameBuilder:
         for byte in data:
             self.edge(state, byte, byte, to, flags)
 
-    def edges(self, edges: IntArray) -> None:
-        """Add edges of states that have none, int32[E, 5] of (state, first, last, to, flags).
-
-        They are not among `edges_of` their states.
-        """
-        self._many.append(edges)
-
     def edges_of(self, state: int) -> list[Edge]:
         """The byte edges of a state so far, its chain byte included."""
         if self._chain[state] >= 0:
@@ -201,7 +188,7 @@ class FrameBuilder:
         states = np.frombuffer(columns, np.int32).reshape(8, size).T.copy()
         self._scopes_into(states)
         calls = Calls.of(self._calls) if self._calls else NO_CALLS
-        digest = _digest(states, table, classes) if wide else ""
+        digest = content_digest(states, table, classes) if wide else ""
         return Frame(self._name, states, table, classes, calls, digest, slack=slack or 0)
 
     def _flags(self, rows: array[int], call_to: array[int], common: int) -> array[int]:
@@ -223,9 +210,6 @@ class FrameBuilder:
 
     def _table(self) -> tuple[array[int], npt.NDArray[np.uint8], IntArray]:
         """(each state's offset into the table or -1, the byte classes, the table)"""
-        if self._many:
-            own = [(state, *edge) for state, edges in self._rows.items() for edge in edges]
-            return _large_table(len(self._chain), np.concatenate([_as_edges(own), *self._many]))
         row_of = array("i", [-1]) * len(self._chain)
         if not self._rows:
             return row_of, _NO_CLASSES, _NO_TABLE
@@ -251,37 +235,12 @@ class FrameBuilder:
         return row_of, np.frombuffer(class_of, np.uint8), np.frombuffer(table, np.int32)
 
 
-def _as_edges(edges: list[tuple[int, int, int, int, int]]) -> IntArray:
-    return np.array(edges, np.int32).reshape(-1, 5)
-
-
-def _large_table(
-    n_states: int, edges: IntArray
-) -> tuple[array[int], npt.NDArray[np.uint8], IntArray]:
-    """Like `FrameBuilder._table`, from int32[E, 5] of (state, first, last, to, flags)."""
-    state, first, last, to, flags = edges.T
-    cuts = np.zeros(257, np.bool_)
-    cuts[first] = True
-    cuts[last + 1] = True
-    cuts[0] = False
-    class_of = np.cumsum(cuts[:256])
-    n_classes = int(class_of[-1]) + 1
-    with_row = np.zeros(n_states, np.bool_)
-    with_row[state] = True
-    row_of = np.where(with_row, (np.cumsum(with_row) - 1) * n_classes, -1).astype(np.int32)
-    width = class_of[last] - class_of[first] + 1
-    ahead = row_of[state] + class_of[first] - (np.cumsum(width) - width)
-    table = np.full(np.count_nonzero(with_row) * n_classes, -1, np.int32)
-    entries = to << FLAG_BITS | flags
-    table[np.repeat(ahead, width) + np.arange(width.sum())] = np.repeat(entries, width)
-    return array("i", row_of.tobytes()), class_of.astype(np.uint8), table
-
-
 _NO_CLASSES = np.zeros(256, np.uint8)
 _NO_TABLE = np.zeros(0, np.int32)
 
 
-def _digest(*parts: npt.NDArray[np.generic]) -> str:
+def content_digest(*parts: npt.NDArray[np.generic]) -> str:
+    """The digest of a wide frame."""
     content = hashlib.sha256()
     for part in parts:
         content.update(part.tobytes())

@@ -6,13 +6,11 @@ characters, and every spelling of each would multiply it.
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import numpy as np
-import numpy.typing as npt
 
 from structgen.automata.calls import NO_LIMIT
-from structgen.automata.frames import COUNT, END, EXTRA, MOST_EXTRA, ROOM, Frame, FrameBuilder
+from structgen.automata.frames import FLAGS, LOOP, MOST_EXTRA, SPARE, WIDE, Frame, content_digest
+from structgen.automata.text_kernels import lay_out_text
 from structgen.regex import (
     ByteDfa,
     all_accepting,
@@ -24,11 +22,6 @@ from structgen.regex import (
 from structgen.schema.nodes import Pattern, String
 from structgen.schema.strings import content_dfa, string_dfa
 
-Longs: TypeAlias = npt.NDArray[np.int64]
-
-UNIT = ROOM | COUNT
-MOST_BYTES_INSIDE = 5
-r"""Bytes of a character behind its first one: those of `\u001f`."""
 MOST_BYTES = 64 * 2**20
 """Frames of each kind that are remembered."""
 WIDE_EDGES = 48
@@ -71,13 +64,13 @@ def _spare_size(found: tuple[Frame, int] | None) -> int:
 def _counted_frame(patterns: tuple[Pattern, ...], excluded: tuple[str, ...]) -> Frame:
     """Texts that may end wherever they are long enough: every character takes a unit of room."""
     automaton = to_bytes(content_dfa(patterns, excluded), "json")
-    return _quoted(automaton, np.zeros(len(automaton), np.int64))
+    return _quoted(automaton, (0,) * automaton.characters)[0]
 
 
 @remembered(_frame_size, capacity=MOST_BYTES)
 def _unrolled_frame(node: String) -> Frame:
     """Texts whose lengths are states of the automaton."""
-    return _quoted(to_bytes(string_dfa(node), "json"), None)
+    return _quoted(to_bytes(string_dfa(node), "json"), None)[0]
 
 
 @remembered(_spare_size, capacity=MOST_BYTES)
@@ -89,80 +82,28 @@ def _spare_frame(node: String) -> tuple[Frame, int] | None:
     shortest way itself is free and never closed. None where an edge would take too many.
     """
     dfa = string_dfa(node)
-    automaton = to_bytes(dfa, "json")
-    left = _left(automaton, distances(dfa))
-    if _units(automaton, left).max(initial=0) > MOST_EXTRA:
-        return None
-    return _quoted(automaton, left), int(left[0])
+    left = distances(dfa)
+    frame, units = _quoted(to_bytes(dfa, "json"), left)
+    return None if units > MOST_EXTRA else (frame, left[0])
 
 
-def _left(automaton: ByteDfa, distances: tuple[int, ...]) -> Longs:
-    """int64[S], the fewest characters to an end: inside of one, those after it."""
-    found = np.full(len(automaton), NO_LIMIT, np.int64)
-    found[: len(distances)] = distances
-    _to_least(automaton, found)
-    return found
-
-
-def _units(automaton: ByteDfa, left: Longs) -> Longs:
-    """int64[E], the room that each move takes: one, and what it makes the shortest way longer."""
-    state, to = automaton.moves[:, 0], automaton.moves[:, 3]
-    return (state < automaton.characters) + left[to] - left[state]
-
-
-def _order(automaton: ByteDfa) -> Longs:
-    """int64[S], new numbers of the states: those inside of characters stand before what they reach.
-
-    The costs of a frame are worked out from its last state to its first one, so a text is gone
-    through once, not once for each of its characters. The first state stays the first.
-    """
-    reached = np.full(len(automaton), len(automaton), np.int64)
-    reached[: automaton.characters] = np.arange(automaton.characters)
-    _to_least(automaton, reached)
-    inside = np.arange(len(automaton)) >= automaton.characters
-    order = np.lexsort((-np.arange(len(automaton)), np.maximum(2 * reached - inside, inside)))
-    numbers = np.empty(len(order), np.int64)
-    numbers[order] = np.arange(len(order))
-    return numbers
-
-
-def _to_least(automaton: ByteDfa, values: Longs) -> None:
-    """Bring the values of states inside of characters down to the least of what they lead to."""
-    inside = automaton.moves[automaton.moves[:, 0] >= automaton.characters]
-    if not len(inside):
-        return
-    # The moves of a state stand together, and every state inside of a character has some.
-    first = np.flatnonzero(np.diff(inside[:, 0], prepend=-1))
-    states, targets = inside[first, 0], inside[:, 3]
-    for _ in range(MOST_BYTES_INSIDE):
-        least = np.minimum.reduceat(values[targets], first)
-        values[states] = np.minimum(values[states], least)
-
-
-def _quoted(automaton: ByteDfa, left: Longs | None) -> Frame:
-    """Quotes around the texts of `automaton`.
+def _quoted(automaton: ByteDfa, left: tuple[int, ...] | None) -> tuple[Frame, int]:
+    """Quotes around the texts of `automaton`, and the most units of room that a move takes.
 
     Args:
-        left: for each state the characters that the shortest way to an end takes, as far as they
-            are kept free; None where characters are not counted.
+        left: for each character state the characters that the shortest way to an end takes, as far
+            as they are kept free; None where characters are not counted.
     """
-    b = FrameBuilder("pattern")
-    b.literal(b'"')
-    inside = b.states(len(automaton))
-    closed = b.state(accept=True)
-    numbers = inside + _order(automaton)
-    state, first, last, to = automaton.moves.T
-    edges = np.zeros((len(state), 5), np.int32)
-    edges[:, :4] = np.stack([numbers[state], first, last, numbers[to]], axis=1)
-    if left is not None:
-        units = _units(automaton, left)
-        edges[:, 4] = np.where(units > 0, UNIT | EXTRA * (units - 1), 0)
-    ends = np.flatnonzero(automaton.accepting)
-    quotes = np.full((len(ends), 5), 0x22, np.int32)
-    quotes[:, 0] = numbers[ends]
-    quotes[:, 3:] = closed, END * (left is not None)
-    b.edges(np.concatenate([edges, quotes]))
-    widest = np.bincount(state, last - first + 1).max(initial=0)
-    wide = bool(widest > WIDE_EDGES) and len(automaton) <= MOST_WIDE
-    slack = None if left is None else int(left.max(initial=0)) or None
-    return b.frame(loop=-1 if left is None else inside, wide=wide, slack=slack)
+    counts = left is not None
+    kept = np.array(left, np.int64) if left else np.zeros(automaton.characters, np.int64)
+    states, table, classes, widest, units = lay_out_text(
+        automaton.moves, automaton.accepting, kept, counts
+    )
+    slack = int(kept.max())
+    wide = widest > WIDE_EDGES and len(automaton) <= MOST_WIDE
+    if wide or slack:
+        states[:, FLAGS] |= WIDE * wide | SPARE * bool(slack)
+    if counts:
+        states[:, LOOP] = 1
+    digest = content_digest(states, table, classes) if wide else ""
+    return Frame("pattern", states, table, classes, (), digest, slack=slack), units

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate, chain
 from typing import TypeAlias
 
+import numba
 import numpy as np
 import numpy.typing as npt
 
@@ -161,9 +162,10 @@ def link(assembly: Assembly, limits: Limits) -> Program:
             f"{limits.max_states} (at most {MOST_STATES}); split it, or raise the limit"
         )
     base_of = dict(zip(by_key, bases, strict=False))
+    states, table = _join(frames)
     return Program(
-        states=_join_states(frames, bases, sizes),
-        table=_join_tables(frames, bases),
+        states=states,
+        table=table,
         classes=np.concatenate([frame.classes for frame in frames]),
         calls=_join_calls(frames, base_of),
         blob=blob,
@@ -174,31 +176,35 @@ def link(assembly: Assembly, limits: Limits) -> Program:
     )
 
 
-def _join_states(frames: Sequence[Frame], bases: list[int], sizes: list[int]) -> IntArray:
-    """All states, with every offset moved to where its frame's part begins."""
-    shift = np.zeros((len(frames), 8), np.int32)
-    table, call = 0, 0
-    for index, frame in enumerate(frames):
-        shift[index, ROW] = table
-        shift[index, CALL_FROM : CALL_TO + 1] = call
-        table += len(frame.table)
-        call += len(frame.calls)
-    shift[:, LOOP] = bases[:-1]
-    shift[:, CLASSES] = np.arange(len(frames)) * 256
-    if frames[-1].name == LABELS:
-        shift[-1, ROW] = 0
+def _join(frames: Sequence[Frame]) -> tuple[IntArray, IntArray]:
+    """All states and tables, with offsets and targets moved to where the part of a frame begins."""
     states = np.concatenate([frame.states for frame in frames])
-    moved = np.where(states < 0, states, states + np.repeat(shift, sizes, axis=0))
-    moved[:, FRAME] = np.repeat(np.arange(len(frames)), sizes)
-    return moved.astype(np.int32, copy=False)
+    table = np.concatenate([frame.table for frame in frames])
+    sizes = [(len(frame.states), len(frame.table), len(frame.calls)) for frame in frames]
+    _move(states, table, np.array(sizes, np.int64))
+    return states, table
 
 
-def _join_tables(frames: Sequence[Frame], bases: list[int]) -> IntArray:
-    tables = [frame.table for frame in frames]
-    shift = [base << FLAG_BITS for base in bases[:-1]]
-    joined = np.concatenate(tables)
-    moved = joined + np.repeat(np.array(shift, np.int32), [len(table) for table in tables])
-    return np.where(joined < 0, joined, moved).astype(np.int32, copy=False)
+@numba.njit("(int32[:, ::1], int32[::1], int64[:, ::1])", cache=True, nogil=True)
+def _move(states: IntArray, table: IntArray, sizes: npt.NDArray[np.int64]) -> None:
+    """Move offsets and targets in place; sizes: int64[frames, 3], states, table entries, calls."""
+    base, row, call = 0, 0, 0
+    for frame in range(len(sizes)):
+        for state in range(base, base + sizes[frame, 0]):
+            if states[state, ROW] >= 0 and not states[state, FLAGS] & LABEL:
+                states[state, ROW] += row
+            if states[state, LOOP] >= 0:
+                states[state, LOOP] += base
+            states[state, CLASSES] = 256 * frame
+            states[state, CALL_FROM] += call
+            states[state, CALL_TO] += call
+            states[state, FRAME] = frame
+        for entry in range(row, row + sizes[frame, 1]):
+            if table[entry] >= 0:
+                table[entry] += base << FLAG_BITS
+        base += sizes[frame, 0]
+        row += sizes[frame, 1]
+        call += sizes[frame, 2]
 
 
 def _join_calls(frames: Sequence[Frame], base_of: dict[object, int]) -> IntArray:
