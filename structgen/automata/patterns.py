@@ -6,11 +6,13 @@ characters, and every spelling of each would multiply it.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from structgen.automata.calls import NO_LIMIT
 from structgen.automata.frames import FLAGS, LOOP, MOST_EXTRA, SPARE, WIDE, Frame, content_digest
-from structgen.automata.text_kernels import lay_out_text
+from structgen.later import later
 from structgen.regex import (
     ByteDfa,
     all_accepting,
@@ -21,6 +23,11 @@ from structgen.regex import (
 )
 from structgen.schema.nodes import Pattern, String
 from structgen.schema.strings import content_dfa, string_dfa
+
+if TYPE_CHECKING:
+    import structgen.automata.text_kernels as text_kernels
+else:
+    text_kernels = later("structgen.automata.text_kernels")
 
 MOST_BYTES = 64 * 2**20
 """Frames of each kind that are remembered."""
@@ -96,7 +103,7 @@ def _quoted(automaton: ByteDfa, left: tuple[int, ...] | None) -> tuple[Frame, in
     """
     counts = left is not None
     kept = np.array(left, np.int64) if left else np.zeros(automaton.characters, np.int64)
-    states, table, classes, widest, units = lay_out_text(
+    states, table, classes, widest, units = text_kernels.lay_out_text(
         automaton.moves, automaton.accepting, kept, counts
     )
     slack = int(kept.max())
@@ -106,4 +113,4 @@ def _quoted(automaton: ByteDfa, left: tuple[int, ...] | None) -> tuple[Frame, in
     if counts:
         states[:, LOOP] = 1
     digest = content_digest(states, table, classes) if wide else ""
-    return Frame("pattern", states, table, classes, (), digest, slack=slack), units
+    return Frame("pattern", states, table, classes, digest=digest, slack=slack), units

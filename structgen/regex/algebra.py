@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from structgen.later import later
 from structgen.regex.charsets import ALL, CharSet, bits_of, letters_of
 from structgen.regex.charsets import complement as other_chars
-from structgen.regex.dfa import ANYTHING, Arc, Dfa, IntArray, is_empty
+from structgen.regex.dfa import ANYTHING, Dfa, is_empty
 from structgen.regex.limits import STATES, Meter
 from structgen.regex.minimise import MANY_STATES, from_table, is_large, minimal, trimmed
+from structgen.regex.tables import Arc, flags
 
 if TYPE_CHECKING:
     import structgen.regex.refine as refine
@@ -44,18 +47,16 @@ def intersect(a: Dfa, b: Dfa, limit: int = STATES) -> Dfa:
     meter = Meter(limit)
     letters, masks_a, masks_b = _common(a, b)
     if is_large(len(a) * len(b), 1) and is_large(max(len(a), len(b), MANY_STATES), len(letters)):
-        found = refine.product(
-            (_spread(a, masks_a), a.accepting), (_spread(b, masks_b), b.accepting), meter
-        )
-        return from_table(letters, found)
+        return from_table(letters, refine.product(_table(a, masks_a), _table(b, masks_b), meter))
     rows_a, rows_b = translated(a, masks_a), translated(b, masks_b)
     return _intersect(letters, (rows_a, a.accepting), (rows_b, b.accepting), meter)
 
 
-def _spread(dfa: Dfa, masks: list[int]) -> IntArray:
-    """The table of an automaton over other letters; `masks` as in `translated`."""
+def _table(dfa: Dfa, masks: list[int]) -> refine.Table:
+    """The table of an automaton that is read by other letters; `masks` as in `translated`."""
     owner = {letter: own for own, mask in enumerate(masks) for letter in bits_of(mask)}
-    return dfa.table[[owner[letter] for letter in range(len(owner))]]
+    owners = np.array([owner[letter] for letter in range(len(owner))], np.int32)
+    return dfa.table, flags(dfa.accepting, len(dfa)), owners
 
 
 def _intersect(

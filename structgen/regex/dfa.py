@@ -3,41 +3,69 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
 
-import numpy as np
-import numpy.typing as npt
-
 from structgen.regex.charsets import ALL, CharSet, bits_of
-
-Arc: TypeAlias = tuple[int, int]
-"""(bit mask of letters, target)"""
-
-IntArray: TypeAlias = npt.NDArray[np.int32]
+from structgen.regex.tables import Arc, IntArray, arcs_of, flags, letter_table, steps_left
 
 Interval: TypeAlias = tuple[int, int, int]
 """(first code point, last code point, target)"""
 
 
-@dataclass(frozen=True)
 class Dfa:
     """State 0 is the start; every state is reachable and leads to an accepting one.
 
     Where a state has no arc for a letter, the text is not accepted. The empty language is one
-    state that does not accept.
+    state that does not accept. Nothing is changed after it is made.
     """
 
     letters: tuple[CharSet, ...]
     """Sets of characters that the automaton does not tell apart; they make up all characters."""
-    arcs: tuple[tuple[Arc, ...], ...]
-    """The moves of each state, with masks that share no letter and targets that differ."""
     accepting: frozenset[int]
 
+    def __init__(
+        self,
+        letters: tuple[CharSet, ...],
+        arcs: tuple[tuple[Arc, ...], ...],
+        accepting: frozenset[int],
+    ) -> None:
+        self.letters = letters
+        self.accepting = accepting
+        self._size = len(arcs)
+        self.__dict__["arcs"] = arcs  # where the property keeps it
+
+    @classmethod
+    def of_table(
+        cls, letters: tuple[CharSet, ...], table: IntArray, accepting: frozenset[int]
+    ) -> Dfa:
+        """The automaton with the moves of a table, int32[letters, states].
+
+        Its arcs are made when they are asked for: many automata are only a step towards another.
+        """
+        made = cls.__new__(cls)
+        made.letters = letters
+        made.accepting = accepting
+        made._size = table.shape[1]
+        made.__dict__["table"] = table
+        return made
+
+    @cached_property
+    def arcs(self) -> tuple[tuple[Arc, ...], ...]:
+        """The moves of each state, with masks that share no letter and targets that differ."""
+        return arcs_of(self.table)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Dfa):
+            return NotImplemented
+        mine, others = (self.letters, self.accepting), (other.letters, other.accepting)
+        return mine == others and self.arcs == other.arcs
+
+    def __hash__(self) -> int:
+        return hash((self.letters, self.accepting, self._size))
+
     def __len__(self) -> int:
-        return len(self.arcs)
+        return self._size
 
     @cached_property
     def edges(self) -> tuple[tuple[Interval, ...], ...]:
@@ -63,6 +91,8 @@ class Dfa:
         """The fewest characters to acceptance from each state; empty for the empty language."""
         if not self.accepting:
             return ()
+        if "arcs" not in self.__dict__:
+            return tuple(steps_left(self.table, flags(self.accepting, len(self))).tolist())
         before: list[list[int]] = [[] for _ in self.arcs]
         for state, arcs in enumerate(self.arcs):
             for _, to in arcs:
@@ -99,28 +129,14 @@ class Dfa:
         return -1
 
 
+USUAL_ARCS = 4
+"""Reckoned for a state whose arcs may still be made."""
+
 EMPTY = Dfa((ALL,), ((),), frozenset())
 """Accepts nothing."""
 
 ANYTHING = Dfa((ALL,), (((1, 0),),), frozenset({0}))
 """Accepts every text."""
-
-
-def letter_table(arcs: Sequence[Sequence[Arc]], n_letters: int) -> IntArray:
-    """int32[letters, states]: where each letter leads, -1 for nowhere."""
-    table = np.full((n_letters, len(arcs)), -1, np.int32)
-    numbers: dict[int, int] = {}
-    names = [numbers.setdefault(mask, len(numbers)) for row in arcs for mask, _ in row]
-    if not names:
-        return table
-    states = np.repeat(np.arange(len(arcs)), [len(row) for row in arcs])
-    targets = np.array([to for row in arcs for _, to in row], np.int32)
-    members = np.zeros((len(numbers), n_letters), np.bool_)
-    for mask, number in numbers.items():
-        members[number, list(bits_of(mask))] = True
-    arc, letter = np.nonzero(members[names])
-    table[letter, states[arc]] = targets[arc]
-    return table
 
 
 def mask_set(letters: tuple[CharSet, ...], mask: int) -> CharSet:
@@ -137,7 +153,8 @@ def mask_set(letters: tuple[CharSet, ...], mask: int) -> CharSet:
 def dfa_size(dfa: Dfa) -> int:
     """About how much memory the automaton takes, in units of about 50 bytes."""
     table = len(dfa) * len(dfa.letters) // 12  # it is made for large automata at least
-    return len(dfa) + sum(map(len, dfa.arcs)) + table
+    arcs = sum(map(len, dfa.arcs)) if "arcs" in dfa.__dict__ else USUAL_ARCS * len(dfa)
+    return len(dfa) + arcs + table
 
 
 def is_empty(dfa: Dfa) -> bool:

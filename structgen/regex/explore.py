@@ -11,9 +11,9 @@ from bisect import bisect_right
 from collections.abc import Callable, Hashable
 from typing import Generic, TypeAlias, TypeVar
 
-from structgen.regex.dfa import Arc
 from structgen.regex.limits import Meter
 from structgen.regex.nfa import Nfa, Span
+from structgen.regex.tables import Arc
 
 More = TypeVar("More", bound=Hashable)
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from structgen.later import later
 from structgen.regex.charsets import CharSet, bits_of, charset
-from structgen.regex.dfa import EMPTY, Arc, Dfa
+from structgen.regex.dfa import EMPTY, Dfa
+from structgen.regex.tables import Arc
 
 if TYPE_CHECKING:
     import structgen.regex.refine as refine
@@ -194,20 +193,14 @@ def coarse(letters: tuple[CharSet, ...], rows: list[list[Arc]], accepting: froze
     return Dfa(letters, tuple(tuple(row) for row in rows), accepting)
 
 
-def from_table(letters: tuple[CharSet, ...], found: refine.Table | None) -> Dfa:
+def from_table(letters: tuple[CharSet, ...], found: refine.Smallest | None) -> Dfa:
     """The same on arrays, from the smallest automaton; None is the empty one."""
     if found is None:
         return EMPTY
-    table, accepting = np.ascontiguousarray(found[0]), found[1]
-    groups: dict[bytes, list[int]] = {}
-    for letter, targets in enumerate(table):
-        groups.setdefault(targets.tobytes(), []).append(letter)
-    if len(groups) < len(letters):
-        table = table[[first for first, *_ in groups.values()]]
-        letters = tuple(
-            charset(part for letter in group for part in letters[letter])
-            for group in groups.values()
-        )
-    dfa = Dfa(letters, tuple(map(tuple, refine.arcs_of(table))), accepting)
-    dfa.__dict__["table"] = table  # where the property keeps it
-    return dfa
+    table, accepting, rows = found
+    if len(table) < len(letters):
+        groups: list[list[tuple[int, int]]] = [[] for _ in table]
+        for row, chars in zip(rows, letters, strict=True):
+            groups[row].extend(chars)
+        letters = tuple(map(charset, groups))
+    return Dfa.of_table(letters, table, accepting)

@@ -3,114 +3,55 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
 from typing import TypeAlias
 
 import numba
 import numpy as np
 import numpy.typing as npt
 
-from structgen.regex.dfa import Arc, letter_table
 from structgen.regex.limits import Meter
+from structgen.regex.tables import Arc, IntArray, flags, letter_table
 
 # The kernels have signatures, so they are compiled when this file is imported for the first time,
 # not while the time that one schema may take is running.
 
-IntArray = npt.NDArray[np.int32]
-BoolArray = npt.NDArray[np.bool_]
-Masks = npt.NDArray[np.int64]
+BoolArray: TypeAlias = npt.NDArray[np.bool_]
 
-MOST_BITS = 62
-"""Letters up to which the mask of an arc is an int64."""
+Table: TypeAlias = tuple[IntArray, BoolArray, IntArray]
+"""(int32[own letters, states] of where each letter leads, -1 for nowhere; whether each state
+accepts; int32[letters], the own letter that each of the letters of both automata is part of)"""
 
-
-Table: TypeAlias = tuple[IntArray, frozenset[int]]
-"""(int32[letters, states] of where each letter leads, -1 for nowhere; the accepting states)"""
+Smallest: TypeAlias = tuple[IntArray, frozenset[int], list[int]]
+"""(the table, with one row for all letters that no state tells apart; the accepting states; the
+row of each letter)"""
 
 
 def smallest(
     arcs: Sequence[Sequence[Arc]], n_letters: int, accepting: Iterable[int]
-) -> Table | None:
+) -> Smallest | None:
     """The smallest automaton; None if it accepts nothing.
 
     States are numbered in the order in which they are reached by ascending letters.
     """
-    ends = np.zeros(len(arcs), np.bool_)
-    ends[list(accepting)] = True
-    return _smallest(letter_table(arcs, n_letters), ends)
+    return _found(*_smallest(letter_table(arcs, n_letters), flags(accepting, len(arcs))))
 
 
-def product(a: Table, b: Table, meter: Meter) -> Table | None:
+def product(a: Table, b: Table, meter: Meter) -> Smallest | None:
     """The same of what two automata have in common."""
     most = meter.limit + 1
-    table, pairs = _product(a[0], b[0], most)
-    meter.states(len(pairs))
-    ends = [np.zeros(part[0].shape[1], np.bool_) for part in (a, b)]
-    ends[0][list(a[1])] = True
-    ends[1][list(b[1])] = True
-    return _smallest(table, ends[0][pairs[:, 0]] & ends[1][pairs[:, 1]])
+    count, table, accepting, letters = _product(*a, *b, most)
+    meter.states(count)
+    return _found(table, accepting, letters)
 
 
-def _smallest(table: IntArray, accepting: BoolArray) -> Table | None:
-    if not _without_dead(table, accepting):
+def _found(table: IntArray, accepting: BoolArray, letters: IntArray) -> Smallest | None:
+    if not table.size:
         return None
-    blocks, members = _numbered(table, _refined(table, accepting))
-    ends = frozenset(np.flatnonzero(accepting[members]).tolist())
-    return blocks[table[:, members]], ends
+    ends = frozenset([state for state, ends in enumerate(accepting.tolist()) if ends])
+    return table, ends, letters.tolist()
 
 
-def arcs_of(table: IntArray) -> list[list[Arc]]:
-    """The moves of each state, from a table of letters."""
-    targets = np.ascontiguousarray(table.T)
-    return _few_letters(targets) if len(table) <= MOST_BITS else _many_letters(targets)
-
-
-def _many_letters(table: IntArray) -> list[list[Arc]]:
-    """The moves of each state, from where each letter leads: int32[states, letters]."""
-    rows: list[list[Arc]] = []
-    for targets in table.tolist():
-        masks: dict[int, int] = {}
-        for letter, to in enumerate(targets):
-            if to >= 0:
-                masks[to] = masks.get(to, 0) | 1 << letter
-        rows.append([(mask, to) for to, mask in masks.items()])
-    return rows
-
-
-def _few_letters(table: IntArray) -> list[list[Arc]]:
-    """The same where masks fit a machine word."""
-    starts, masks, targets = _arcs(table)
-    arcs = list(zip(masks.tolist(), targets.tolist(), strict=True))
-    return [arcs[first:end] for first, end in pairwise(starts.tolist())]
-
-
-@numba.njit("(int32[:, ::1],)", cache=True, nogil=True)
-def _arcs(table: IntArray) -> tuple[IntArray, Masks, IntArray]:
-    """The arcs of all states, by state and first letter: where they begin, masks and targets.
-
-    table: int32[states, letters], where each letter leads or -1.
-    """
-    n, n_letters = table.shape
-    starts = np.zeros(n + 1, np.int32)
-    masks = np.zeros(n * n_letters, np.int64)
-    targets = np.empty(n * n_letters, np.int32)
-    end = 0
-    for state in range(n):
-        for letter in range(n_letters):
-            to = table[state, letter]
-            if to < 0:
-                continue
-            arc = starts[state]
-            while arc < end and targets[arc] != to:
-                arc += 1
-            targets[arc] = to
-            masks[arc] |= np.int64(1) << letter
-            end = max(end, arc + 1)
-        starts[state + 1] = end
-    return starts, masks[:end], targets[:end]
-
-
-@numba.njit("(int32[:, ::1],)", cache=True, nogil=True)
+@numba.njit(nogil=True)
 def _inverse(table: IntArray) -> tuple[IntArray, IntArray]:
     """The states that lead to each state by each letter: where they begin, and all of them."""
     n_letters, n = table.shape
@@ -134,7 +75,7 @@ def _inverse(table: IntArray) -> tuple[IntArray, IntArray]:
     return starts, before
 
 
-@numba.njit("(int32[:, ::1], boolean[::1])", cache=True, nogil=True)
+@numba.njit(nogil=True)
 def _refined(table: IntArray, accepting: BoolArray) -> IntArray:
     """int32[states], the block of each state.
 
@@ -209,10 +150,12 @@ def _refined(table: IntArray, accepting: BoolArray) -> IntArray:
     return block
 
 
-@numba.njit("(int32[:, ::1], int32[:, ::1], int64)", cache=True, nogil=True)
-def _product(a: IntArray, b: IntArray, most: int) -> tuple[IntArray, IntArray]:
+@numba.njit(nogil=True)
+def _pairs(
+    a: IntArray, own_a: IntArray, b: IntArray, own_b: IntArray, most: int
+) -> tuple[IntArray, IntArray]:
     """int32[letters, pairs], where pairs of states lead, and int32[pairs, 2]; stops at `most`."""
-    n_letters = len(a)
+    n_letters = len(own_a)
     numbers = np.full((a.shape[1], b.shape[1]), -1, np.int32)
     most = min(most, numbers.size)
     table = np.full((n_letters, most), -1, np.int32)
@@ -221,7 +164,7 @@ def _product(a: IntArray, b: IntArray, most: int) -> tuple[IntArray, IntArray]:
     n, at = 1, 0
     while at < n:
         for letter in range(n_letters):
-            left, right = a[letter, pairs[at, 0]], b[letter, pairs[at, 1]]
+            left, right = a[own_a[letter], pairs[at, 0]], b[own_b[letter], pairs[at, 1]]
             if left < 0 or right < 0:
                 continue
             if numbers[left, right] < 0:
@@ -235,7 +178,7 @@ def _product(a: IntArray, b: IntArray, most: int) -> tuple[IntArray, IntArray]:
     return table[:, :n].copy(), pairs[:n]
 
 
-@numba.njit("(int32[:, ::1], boolean[::1])", cache=True, nogil=True)
+@numba.njit(nogil=True)
 def _without_dead(table: IntArray, accepting: BoolArray) -> bool:
     """Drop moves to states that do not lead to acceptance; whether the first state does."""
     n_letters, n = table.shape
@@ -263,7 +206,7 @@ def _without_dead(table: IntArray, accepting: BoolArray) -> bool:
     return alive[0]
 
 
-@numba.njit("(int32[:, ::1], int32[::1])", cache=True, nogil=True)
+@numba.njit(nogil=True)
 def _numbered(table: IntArray, block: IntArray) -> tuple[IntArray, IntArray]:
     """The number of each state's block as it is reached, and a state of each; -1 comes last."""
     n_letters, n = table.shape
@@ -283,3 +226,69 @@ def _numbered(table: IntArray, block: IntArray) -> tuple[IntArray, IntArray]:
     for state in range(n):
         found[state] = numbers[block[state]]
     return found, members[:count]
+
+
+@numba.njit(nogil=True)
+def _merged(table: IntArray) -> tuple[IntArray, int]:
+    """Move the rows that differ to the front; int32[letters], the new row of each, and how many."""
+    n_letters, n = table.shape
+    own, hashes = np.empty(n_letters, np.int32), np.zeros(n_letters, np.int64)
+    count = 0
+    for letter in range(n_letters):
+        key = np.int64(0)
+        for state in range(n):
+            key = key * 1_000_003 + table[letter, state]
+        row = 0
+        while row < count and not (hashes[row] == key and (table[row] == table[letter]).all()):
+            row += 1
+        own[letter] = row
+        if row == count:
+            table[row] = table[letter]
+            hashes[row] = key
+            count += 1
+    return own, count
+
+
+@numba.njit("(int32[:, ::1], boolean[::1])", cache=True, nogil=True)
+def _smallest(table: IntArray, accepting: BoolArray) -> tuple[IntArray, BoolArray, IntArray]:
+    """The smallest automaton: its table, whether each state accepts, the row of each letter.
+
+    The table is empty if nothing is accepted. The one that is passed is written to.
+    """
+    if not _without_dead(table, accepting):
+        return np.empty((0, 0), np.int32), np.empty(0, np.bool_), np.empty(0, np.int32)
+    blocks, members = _numbered(table, _refined(table, accepting))
+    n_letters, n = len(table), len(members)
+    found, ends = np.empty((n_letters, n), np.int32), np.empty(n, np.bool_)
+    for letter in range(n_letters):
+        for state in range(n):
+            found[letter, state] = blocks[table[letter, members[state]]]
+    for state in range(n):
+        ends[state] = accepting[members[state]]
+    own, count = _merged(found)
+    return found[:count], ends, own
+
+
+@numba.njit(
+    "(int32[:, ::1], boolean[::1], int32[::1], int32[:, ::1], boolean[::1], int32[::1], int64)",
+    cache=True,
+    nogil=True,
+)
+def _product(
+    a: IntArray,
+    ends_a: BoolArray,
+    own_a: IntArray,
+    b: IntArray,
+    ends_b: BoolArray,
+    own_b: IntArray,
+    most: int,
+) -> tuple[int, IntArray, BoolArray, IntArray]:
+    """How many pairs of states there are, and their smallest automaton; none from `most` on."""
+    table, pairs = _pairs(a, own_a, b, own_b, most)
+    if len(pairs) == most:
+        return most, np.empty((0, 0), np.int32), np.empty(0, np.bool_), np.empty(0, np.int32)
+    accepting = np.empty(len(pairs), np.bool_)
+    for pair in range(len(pairs)):
+        accepting[pair] = ends_a[pairs[pair, 0]] and ends_b[pairs[pair, 1]]
+    found, ends, own = _smallest(table, accepting)
+    return len(pairs), found, ends, own

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from structgen.regex.dfa import Arc
 from structgen.regex.limits import Meter
 from structgen.regex.looks import Table
 from structgen.regex.nfa import Closures, Condition, Nfa
 from structgen.regex.superfluous import Superfluous
+from structgen.regex.tables import Arc
 
 Duty: TypeAlias = tuple[int, int]
 """(index of a look-ahead automaton, its state)"""

@@ -7,30 +7,32 @@ Many states are worked on together, as arrays.
 
 from __future__ import annotations
 
+from array import array
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from structgen.later import later
 from structgen.regex.charsets import CharSet
-from structgen.regex.copies import IntArray, copied
 from structgen.regex.dfa import Dfa, Interval, mask_set
-from structgen.regex.layers import layered, matrix_size
 from structgen.regex.limits import STATES, Meter
+from structgen.regex.tables import IntArray, flags
+
+if TYPE_CHECKING:
+    import structgen.regex.copies as copies
+else:
+    copies = later("structgen.regex.copies")
 
 Encoding: TypeAlias = Literal["json", "raw"]
 """`raw`: UTF-8; `json`: the inside of a JSON string as `json.dumps(ensure_ascii=False)` writes."""
 
 FEW_STATES = 192
-"""States up to which each is worked on alone, or with those that have the same shape."""
-MOST_LAYERED = 2**21
-"""Cells of the largest matrix with which states are worked on whatever their shape."""
-FEW_COPIES = 16
-"""States with the same shape, on average, from which on they are copied together."""
-MOST_CELLS = 2**21
-"""Nodes times states that are copied together, which bounds the memory."""
+"""States up to which their shapes are told apart."""
+MOST_EDGES = 2**21
+"""Edges of nodes, with an exit for each letter, times states: a bound on the work."""
 
 ByteEdge: TypeAlias = tuple[int, int, int, bool]
 """(first byte, last byte, target, whether it is the first byte of a character)"""
@@ -80,62 +82,34 @@ def to_bytes(dfa: Dfa, encoding: Encoding, limit: int = 10 * STATES) -> ByteDfa:
         PatternTooLarge: That takes more than `limit` states.
     """
     meter = Meter(limit)
-    moves = _layered(dfa, encoding, meter) if len(dfa) > FEW_STATES else None
+    moves = _by_letter(dfa, encoding, meter) if len(dfa) > FEW_STATES else None
     if moves is None:
         moves = _by_shape(dfa, encoding, meter)
-    accepting = np.zeros(max(len(dfa), int(moves[:, 0].max(initial=0)) + 1), np.bool_)
-    accepting[list(dfa.accepting)] = True
-    return ByteDfa(moves, accepting, len(dfa))
+    n_states = max(len(dfa), int(moves[-1, 0]) + 1 if len(moves) else 0)
+    return ByteDfa(moves, flags(dfa.accepting, n_states), len(dfa))
 
 
-def _layered(dfa: Dfa, encoding: Encoding, meter: Meter) -> IntArray | None:
-    """The moves over bytes, worked out letter by letter; None if that takes too much memory."""
+def _by_letter(dfa: Dfa, encoding: Encoding, meter: Meter) -> IntArray | None:
+    """The moves over bytes, with an exit for each letter; None if that takes too much memory."""
     shapes = _Shapes(dfa.letters, escaped=encoding == "json")
     first_bytes = shapes.shape(tuple(1 << letter for letter in range(len(dfa.letters))))
-    if matrix_size(shapes.nodes, len(dfa)) > MOST_LAYERED:
+    if (len(first_bytes) + sum(map(len, shapes.nodes))) * len(dfa) > MOST_EDGES:
         return None
-    return layered(shapes.nodes, shapes.exits, first_bytes, dfa.table, meter)
+    targets = np.ascontiguousarray(dfa.table.T).ravel()
+    return copies.copied(shapes.nodes, [(first_bytes, range(len(dfa)), targets)], len(dfa), meter)
 
 
 def _by_shape(dfa: Dfa, encoding: Encoding, meter: Meter) -> IntArray:
-    """The moves over bytes, worked out shape by shape."""
+    """The moves over bytes, with an exit for each arc, worked out for each shape."""
     shapes = _Shapes(dfa.letters, escaped=encoding == "json")
     by_shape: dict[tuple[int, ...], list[int]] = {}
     for state, arcs in enumerate(dfa.arcs):
-        by_shape.setdefault(tuple(mask for mask, _ in arcs), []).append(state)
-    for masks in by_shape:
-        shapes.shape(masks)
-    cells = len(shapes.nodes) * len(dfa)
-    together = len(dfa) >= FEW_COPIES * len(by_shape) and cells <= MOST_CELLS
-    expand = _many if together else _one_by_one
-    return expand(dfa, shapes, by_shape, meter)
-
-
-def _one_by_one(
-    dfa: Dfa, shapes: _Shapes, by_shape: dict[tuple[int, ...], list[int]], meter: Meter
-) -> IntArray:
-    """The moves over bytes, copied state by state."""
-    copier = _Copier(shapes, len(dfa), meter)
+        by_shape.setdefault(tuple([mask for mask, _ in arcs]), []).append(state)
+    groups: list[copies.Shape] = []
     for masks, states in by_shape.items():
-        for state in states:
-            copier.write(state, shapes.shape(masks), [to for _, to in dfa.arcs[state]])
-    flat = [
-        (state, first, last, to)
-        for state, edges in enumerate(copier.edges)
-        for first, last, to, _ in edges
-    ]
-    return np.array(flat, np.int32).reshape(-1, 4)
-
-
-def _many(
-    dfa: Dfa, shapes: _Shapes, by_shape: dict[tuple[int, ...], list[int]], meter: Meter
-) -> IntArray:
-    """The same, copied for all states of a shape at once."""
-    groups = [
-        (shapes.shape(masks), states, [[to for _, to in dfa.arcs[state]] for state in states])
-        for masks, states in by_shape.items()
-    ]
-    return copied(shapes.nodes, groups, len(dfa), meter)
+        targets = array("i", [to for state in states for _, to in dfa.arcs[state]])
+        groups.append((shapes.shape(masks), states, np.array(targets, np.int32)))
+    return copies.copied(shapes.nodes, groups, len(dfa), meter)
 
 
 class _Shapes:
@@ -144,8 +118,6 @@ class _Shapes:
     def __init__(self, letters: tuple[CharSet, ...], *, escaped: bool) -> None:
         self.nodes: list[list[Interval]] = []
         """(first byte, last byte, target) by node."""
-        self.exits: list[tuple[int, ...]] = []
-        """The exits that each node leads to."""
         self._letters = letters
         self._escaped = escaped
         self._sets: dict[int, CharSet] = {}
@@ -243,44 +215,8 @@ class _Shapes:
         key = tuple(_joined(edges))
         number = self._numbers.setdefault(key, len(self.nodes))
         if number == len(self.nodes):
-            exits: set[int] = set()
-            for _, _, to in key:
-                exits.update((~to,) if to < 0 else self.exits[to])
             self.nodes.append(list(key))
-            self.exits.append(tuple(sorted(exits)))
         return number
-
-
-class _Copier:
-    """Copies nodes for the targets that their exits lead to; equal copies are made once."""
-
-    def __init__(self, shapes: _Shapes, characters: int, meter: Meter) -> None:
-        self.edges: list[list[ByteEdge]] = [[] for _ in range(characters)]
-        self._shapes = shapes
-        self._meter = meter
-        self._copies: dict[tuple[int, ...], int] = {}
-        self._numbers: dict[tuple[ByteEdge, ...], int] = {}
-
-    def write(self, state: int, shape: list[Interval], targets: list[int]) -> None:
-        """Add the moves of a character state whose exit i leads to the i-th target."""
-        self.edges[state] = [
-            (first, last, targets[~to] if to < 0 else self._copy(to, targets), True)
-            for first, last, to in shape
-        ]
-
-    def _copy(self, node: int, targets: list[int]) -> int:
-        key = (node, *[targets[exit_] for exit_ in self._shapes.exits[node]])
-        state = self._copies.get(key)
-        if state is None:
-            moves = tuple(
-                (first, last, targets[~to] if to < 0 else self._copy(to, targets), False)
-                for first, last, to in self._shapes.nodes[node]
-            )
-            state = self._copies[key] = self._numbers.setdefault(moves, len(self.edges))
-            if state == len(self.edges):
-                self.edges.append(list(moves))
-                self._meter.states(len(self.edges))
-        return state
 
 
 def _clipped(row: list[Interval], low: int, high: int) -> list[Interval]:

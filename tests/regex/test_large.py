@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from structgen import regex
-from structgen.regex import algebra, copies, minimise, refine, utf8
+from structgen.regex import algebra, minimise, tables, utf8
 from structgen.regex.charsets import CharSet
-from structgen.regex.dfa import Arc, letter_table
 from structgen.regex.limits import Meter
-from structgen.regex.refine import product, smallest
+from structgen.regex.refine import Table, product, smallest
+from structgen.regex.tables import Arc, flags, letter_table
 
 LETTERS: tuple[CharSet, ...] = (
     ((0x61, 0x61),),
@@ -48,17 +48,25 @@ def test_the_smallest_automaton(made: tuple[list[list[Arc]], list[int]]) -> None
 
 @given(st.lists(st.lists(st.integers(-1, 5), min_size=4, max_size=4), min_size=1))
 def test_arcs_of_a_table(rows: list[list[int]]) -> None:
-    table = np.array(rows, np.int32)
-    by_letter = refine._many_letters(table)  # pyright: ignore[reportPrivateUsage]
-    assert refine._few_letters(table) == by_letter  # pyright: ignore[reportPrivateUsage]
+    table = np.array(rows, np.int32).T.copy()
+    arcs = tables.arcs_of(table)
+    assert tables._many_letters(table) == arcs  # pyright: ignore[reportPrivateUsage]
+    assert np.array_equal(letter_table(arcs, 4), table)
+    assert np.array_equal(tables._wide_table(arcs, 4), table)  # pyright: ignore[reportPrivateUsage]
 
 
-@given(st.lists(st.integers(-2, 9), min_size=1))
-def test_ranks(keys: list[int]) -> None:
-    index, number = copies._ranked(np.array(keys, np.int64))  # pyright: ignore[reportPrivateUsage]
-    values = sorted(set(keys))
-    assert index.tolist() == [keys.index(value) for value in values]
-    assert number.tolist() == [values.index(key) for key in keys]
+@settings(deadline=None)
+@given(automata())
+def test_an_automaton_of_a_table(made: tuple[list[list[Arc]], list[int]]) -> None:
+    by_state = minimise._minimal(LETTERS, *made)  # pyright: ignore[reportPrivateUsage]
+    found = regex.Dfa.of_table(by_state.letters, by_state.table, by_state.accepting)
+    assert found.left == by_state.left
+    assert "arcs" not in vars(found)
+    assert regex.dfa_size(found) > 0
+    assert (len(found), hash(found)) == (len(by_state), hash(by_state))
+    assert found == by_state
+    assert found.arcs == by_state.arcs
+    assert found != (regex.complement(found))
 
 
 @settings(deadline=None)
@@ -68,9 +76,12 @@ def test_what_two_have_in_common(
 ) -> None:
     left, right = (a[0], frozenset(a[1])), (b[0], frozenset(b[1]))
     by_pair = algebra._intersect(LETTERS, left, right, Meter(1000))  # pyright: ignore[reportPrivateUsage]
-    first = (letter_table(left[0], 3), left[1])
-    second = (letter_table(right[0], 3), right[1])
+    first, second = as_table(*a), as_table(*b)
     assert minimise.from_table(LETTERS, product(first, second, Meter(1000))) == by_pair
+
+
+def as_table(rows: list[list[Arc]], accepting: list[int]) -> Table:
+    return letter_table(rows, 3), flags(accepting, len(rows)), np.arange(3, dtype=np.int32)
 
 
 def test_a_product_stops_at_its_limit() -> None:
@@ -97,6 +108,31 @@ def texts(automaton: regex.ByteDfa) -> tuple[object, ...]:
     return rows, [bool(automaton.accepting[state]) for state in order]
 
 
+def copied(dfa: regex.Dfa, encoding: utf8.Encoding) -> regex.ByteDfa:
+    """What `to_bytes` makes, state by state."""
+    shapes = utf8._Shapes(dfa.letters, escaped=encoding == "json")  # pyright: ignore[reportPrivateUsage]
+    rows: list[list[tuple[int, int, int]]] = [[] for _ in dfa.arcs]
+    numbers: dict[tuple[tuple[int, int, int], ...], int] = {}
+
+    def copy(node: int, targets: list[int]) -> int:
+        moves = tuple((first, last, reached(to, targets)) for first, last, to in shapes.nodes[node])
+        number = numbers.setdefault(moves, len(rows))
+        if number == len(rows):
+            rows.append(list(moves))
+        return number
+
+    def reached(to: int, targets: list[int]) -> int:
+        return targets[~to] if to < 0 else copy(to, targets)
+
+    for state, arcs in enumerate(dfa.arcs):
+        shape = shapes.shape(tuple(mask for mask, _ in arcs))
+        targets = [to for _, to in arcs]
+        rows[state] = [(first, last, reached(to, targets)) for first, last, to in shape]
+    moves = [(state, *edge) for state, edges in enumerate(rows) for edge in edges]
+    accepting = flags(dfa.accepting, len(rows))
+    return regex.ByteDfa(np.array(moves, np.int32).reshape(-1, 4), accepting, len(dfa))
+
+
 @pytest.mark.parametrize("encoding", ["json", "raw"])
 @settings(deadline=None)
 @given(made=automata())
@@ -104,17 +140,13 @@ def test_the_bytes_of_many_states(
     encoding: utf8.Encoding, made: tuple[list[list[Arc]], list[int]]
 ) -> None:
     dfa = minimise.minimal(LETTERS, *made)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(utf8, "FEW_STATES", 0)
-        layered = regex.to_bytes(dfa, encoding)
-        patch.setattr(utf8, "FEW_STATES", 10**9)
-        patch.setattr(utf8, "FEW_COPIES", 10**9)
-        by_state = regex.to_bytes(dfa, encoding)
-        patch.setattr(utf8, "FEW_COPIES", 0)
-        together = regex.to_bytes(dfa, encoding)
-    for found in (together, layered):
-        assert texts(found) == texts(by_state)
-        assert len(found) == len(by_state)
+    expected = copied(dfa, encoding)
+    for few_states in (0, 10**9):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(utf8, "FEW_STATES", few_states)
+            found = regex.to_bytes(dfa, encoding)
+        assert texts(found) == texts(expected)
+        assert len(found) == len(expected)
         assert np.all(np.diff(found.moves[:, 0].astype(np.int64) << 8 | found.moves[:, 1]) > 0)
         inside = found.moves[found.moves[:, 0] >= found.characters]
         assert np.all(inside[:, 3] < inside[:, 0])
