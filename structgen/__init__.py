@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from structgen.classification.results import Level as Level
     from structgen.classification.results import MultiLabel as MultiLabel
     from structgen.classification.results import RankedLabel as RankedLabel
+    from structgen.classification.several import SeveralEvaluated as SeveralEvaluated
+    from structgen.classification.several import SeveralEvaluation as SeveralEvaluation
+    from structgen.classification.several import evaluate_several as evaluate_several
     from structgen.classification.shortlist import BM25 as BM25
     from structgen.classification.shortlist import Nearest as Nearest
     from structgen.compiler import CompiledSchema as CompiledSchema
@@ -131,6 +134,11 @@ _HOMES = {
         "Level",
         "MultiLabel",
         "RankedLabel",
+    ),
+    "structgen.classification.several": (
+        "SeveralEvaluated",
+        "SeveralEvaluation",
+        "evaluate_several",
     ),
     "structgen.classification.shortlist": ("BM25", "Nearest"),
     "structgen.compiler": ("CompiledSchema", "cache_info", "clear_cache", "compile"),

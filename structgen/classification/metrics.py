@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -89,3 +89,41 @@ def confusion(
 ) -> dict[tuple[str, str | None], int]:
     """How often each (expected, predicted) pair occurs, most frequent first."""
     return dict(Counter(zip(expected, predicted, strict=True)).most_common())
+
+
+def micro_f1_of_sets(
+    predicted: Sequence[Collection[str]], expected: Sequence[Collection[str]]
+) -> float:
+    """F1 over all labels of all texts together; 1 where there are none on either side."""
+    right, given, wanted = _counts(predicted, expected)
+    total = given.total() + wanted.total()
+    return 2 * right.total() / total if total else 1.0
+
+
+def macro_f1_of_sets(
+    predicted: Sequence[Collection[str]], expected: Sequence[Collection[str]]
+) -> float:
+    """Mean F1 over the labels that occur, as predicted or as expected; 1 where none does."""
+    right, given, wanted = _counts(predicted, expected)
+    labels = given.keys() | wanted.keys()
+    each = [2 * right[label] / (given[label] + wanted[label]) for label in labels]
+    return sum(each) / len(each) if each else 1.0
+
+
+def subset_accuracy(
+    predicted: Sequence[Collection[str]], expected: Sequence[Collection[str]]
+) -> float:
+    """Share of the texts all of whose labels were found, and no other."""
+    pairs = zip(predicted, expected, strict=True)
+    return sum(set(a) == set(b) for a, b in pairs) / len(expected)
+
+
+def _counts(
+    predicted: Sequence[Collection[str]], expected: Sequence[Collection[str]]
+) -> tuple[Counter[str], Counter[str], Counter[str]]:
+    """How often each label is (right, given, wanted)."""
+    right = Counter(
+        label for a, b in zip(predicted, expected, strict=True) for label in set(a) & set(b)
+    )
+    given = Counter(label for labels in predicted for label in set(labels))
+    return right, given, Counter(label for labels in expected for label in set(labels))

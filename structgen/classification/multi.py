@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import copy
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from structgen.batch import OnError
-from structgen.classification.batches import ManyTexts, parts
+from structgen.batch import BATCH_SIZE, OnError, check_batch_options
+from structgen.classification.batches import ManyTexts, Part, parts
 from structgen.classification.calibration import CONTENT_FREE
-from structgen.classification.options import check_flag, check_number, check_one_of
+from structgen.classification.labelled import LabelledRow, check_rows
+from structgen.classification.options import check_number, check_one_of
 from structgen.classification.prompting import (
     Choices,
     check_texts,
@@ -18,7 +21,18 @@ from structgen.classification.prompting import (
     made_of,
 )
 from structgen.classification.results import LabelAnswer, MultiLabel
-from structgen.classification.scoring import Scored, Scorer, normalised
+from structgen.classification.scoring import Asked, Scorer
+from structgen.classification.thresholds import Average, best_thresholds
+from structgen.classification.yes_no import (
+    Answers,
+    answers_of,
+    by_label,
+    check_prior,
+    log_odds_of,
+    prior_of,
+    share_of,
+    yes_no_choices,
+)
 from structgen.errors import OptionError, UsageError
 from structgen.generator import Generator
 from structgen.prompts import Prompt
@@ -30,9 +44,10 @@ Method: TypeAlias = Literal["independent", "generated"]
 """`independent`: whether each label applies is a question of its own. `generated`: the model writes
 the labels that apply, none twice."""
 
-QUESTION = 'Does the category "{label}" apply to the text? Answer yes or no.'
+INSTRUCTIONS = "Decide for each category whether it applies to the text. Answer Yes or No."
+QUESTION = "{label}: "
+FRAME = "Text: {text}\nAnswers:\n"
 TASK = "Which of these categories apply to the text? There may be several.\n{labels}"
-YES_NO = Choices(("yes", "no"), ("yes", "no"), listed=False)
 
 
 class MultiLabelClassifier(ManyTexts[MultiLabel]):
@@ -44,13 +59,20 @@ class MultiLabelClassifier(ManyTexts[MultiLabel]):
         labels: a `Taxonomy`, or anything that makes one.
         lm: a language model, see `structgen.load`.
         method: how labels are decided.
-        question: what is asked about each label, with `{label}`; for `independent`.
+        instructions: what the model is asked to decide about each label; for `independent`.
+        question: how the answer about a label begins, with `{label}`; for `independent`. Yes or no
+            is what follows, and the answer about one label does not see the others.
         threshold: the probability of yes from which on a label applies, one for all or by label;
-            for `independent`.
-        calibrate: divide yes and no by their probabilities for texts that say nothing (Zhao and
-            others 2021); for `independent`.
+            for `independent`. See `fit_thresholds`.
+        calibrate: what yes and no are divided by; for `independent`. "content_free", or True: their
+            probabilities for texts that say nothing, or a list of such texts; "batch": their mean
+            probabilities over the texts that are read together; or the probability of yes by label.
         min_items, max_items: how many labels are written; for `generated`.
         antichain: a label and one below it are not both written; for `generated`.
+
+    Raises:
+        OptionError: an option is out of its range.
+        UnsupportedSchemaError: the labels are no taxonomy; all faults at once.
     """
 
     def __init__(
@@ -59,22 +81,27 @@ class MultiLabelClassifier(ManyTexts[MultiLabel]):
         lm: LanguageModel,
         *,
         method: Method = "independent",
+        instructions: str = INSTRUCTIONS,
         question: str = QUESTION,
         threshold: float | Mapping[str, float] = 0.5,
-        calibrate: bool = False,
+        calibrate: Literal["content_free", "batch"]
+        | Sequence[str]
+        | Mapping[str, float]
+        | bool
+        | None = None,
         min_items: int = 0,
         max_items: int | None = None,
         antichain: bool = False,
     ) -> None:
         check_one_of("method", method, Method)
         self._taxonomy = labels if isinstance(labels, Taxonomy) else Taxonomy(labels)
-        self._lm, self._method, self._question = lm, method, question
-        if "{label}" not in question:
-            raise OptionError("question must hold {label}, in whose place each label is put")
+        self._lm, self._method, self._instructions = lm, method, instructions
+        self._choices = yes_no_choices(self._taxonomy.labels, question)
         self._thresholds = _thresholds(threshold, self._taxonomy)
-        self._calibrate = check_flag("calibrate", calibrate)
-        self._priors: list[float] | None = None
-        self._scorer = Scorer(lm, "canonical", "open")
+        prior = check_prior(calibrate, self._taxonomy)
+        self._calibrate = None if isinstance(prior, np.ndarray) else prior
+        self._prior: NDArray[np.float64] | None = prior if isinstance(prior, np.ndarray) else None
+        self._scorer = Scorer(lm, "canonical", "any")
         self._generator: Generator[list[str]] | None = None
         if method == "generated":
             kind = self._taxonomy.Labels(
@@ -87,10 +114,94 @@ class MultiLabelClassifier(ManyTexts[MultiLabel]):
                 kind, lm, schema_prompt=f"{task}\nAnswer with a JSON list of them."
             )
 
+    @property
+    def taxonomy(self) -> Taxonomy:
+        """The labels."""
+        return self._taxonomy
+
+    @property
+    def lm(self) -> LanguageModel:
+        """The model."""
+        return self._lm
+
+    def __repr__(self) -> str:
+        return f"<MultiLabelClassifier {self._taxonomy.name} on {self._lm.name}, {self._method}>"
+
+    @property
+    def compares_texts(self) -> bool:
+        """Whether what a text gets depends on those that are classified together with it."""
+        return self._generator is None and self._calibrate == "batch"
+
+    @property
+    def thresholds(self) -> dict[str, float]:
+        """The probability of yes from which on each label applies."""
+        return dict(zip(self._taxonomy.labels, self._thresholds.tolist(), strict=True))
+
+    @property
+    def priors(self) -> dict[str, float] | None:
+        """The probabilities of yes that are divided by, where they were given or fitted."""
+        if self._prior is None or self._calibrate is not None:
+            return None
+        return dict(zip(self._taxonomy.labels, self._prior.tolist(), strict=True))
+
     def __call__(self, text: str) -> MultiLabel:
-        """All labels of one text."""
+        """All labels of one text; of a classifier that compares texts, it is the only one."""
         check_texts([text])
-        return self._written(text) if self._generator else self._decided(text)
+        if self._generator is not None:
+            return self._written(text)
+        (found,) = self._decided([[(None, text)]], "raise")
+        assert not isinstance(found, UsageError), "errors are raised"
+        return found
+
+    def fit_thresholds(
+        self,
+        rows: Iterable[LabelledRow],
+        *,
+        average: Average = "macro",
+        batch_size: int = BATCH_SIZE,
+        on_error: OnError = "raise",
+        progress: bool | None = None,
+    ) -> MultiLabelClassifier:
+        """A new classifier with the thresholds that do best on labelled texts, by F1.
+
+        A label with few texts gets a threshold that suits all labels, one with many its own; those
+        of `calibrate` are fixed as they were found on the texts. To make the same classifier later,
+        keep both: `MultiLabelClassifier(labels, lm, threshold=fitted.thresholds,
+        calibrate=fitted.priors)`.
+
+        Example: `classifier.fit_thresholds([("Thanks!", ["joy"]), ("No.", [])]).thresholds`
+
+        Args:
+            rows: pairs of a text and its labels, or dicts with `text` and `labels`.
+            average: "macro" raises the F1 of each label, "micro" that of all labels together.
+            on_error: "return" leaves out texts that cannot be asked about, such as those that are
+                too long; "raise" raises the first error, as it does where all texts fail.
+
+        Raises:
+            OptionError: there are no rows, one is of another form or has an unknown label, or the
+                labels are generated, which knows no thresholds.
+        """
+        check_batch_options(batch_size, on_error, progress)
+        check_one_of("average", average, Average)
+        if self._generator is not None:
+            raise OptionError("method='generated' has no thresholds to fit; use 'independent'")
+        texts, expected = check_rows(rows, self._taxonomy)
+        found = list(self._asked_all(parts(texts, batch_size, progress), on_error))
+        answers = [one for one in found if isinstance(one, Answers)]
+        errors = [one for one in found if isinstance(one, UsageError)]
+        if not answers:
+            errors[0].add_note("structgen: all rows failed")
+            raise errors[0]
+        prior = prior_of(answers) if self.compares_texts else self._known_prior()
+        shares = np.stack([_shares(one, prior) for one in answers])  # [N, L]
+        kept = [
+            labels for one, labels in zip(found, expected, strict=True) if isinstance(one, Answers)
+        ]
+        applies = np.array([[t in labels for t in self._taxonomy.labels] for labels in kept])
+        fitted = copy.copy(self)
+        fitted._thresholds = best_thresholds(shares, applies, average)
+        fitted._calibrate, fitted._prior = None, prior
+        return fitted
 
     def _found(
         self, texts: Iterable[str], batch_size: int, on_error: OnError, progress: bool | None
@@ -98,8 +209,7 @@ class MultiLabelClassifier(ManyTexts[MultiLabel]):
         if self._generator is not None:
             yield from self._generated(self._generator, list(texts), batch_size, on_error, progress)
             return
-        for part in parts(texts, 1, progress):  # questions about one text are asked together
-            yield from (made_of(self._decided, place, on_error) for place in part)
+        yield from self._decided(parts(texts, batch_size, progress), on_error)
 
     def _generated(
         self,
@@ -138,42 +248,66 @@ class MultiLabelClassifier(ManyTexts[MultiLabel]):
         labels = tuple(label for label, text in pairs if text in chosen)
         return MultiLabel(labels, (), result.usage.forward_passes)
 
-    def _decided(self, text: str) -> MultiLabel:
-        scored = self._ask(text)
-        priors = self._prior() if self._calibrate else [0.5] * len(scored)
-        answers: list[LabelAnswer] = []
-        for label, one, prior in zip(self._taxonomy.labels, scored, priors, strict=True):
-            yes, no = normalised(one.log_probs).tolist()
-            yes, no = yes / prior, no / (1 - prior)
-            mass = min(float(np.exp(one.log_probs).sum()), 1.0)
-            answers.append(LabelAnswer(label, yes / (yes + no), mass))
-        pairs = zip(answers, self._thresholds, strict=True)
-        chosen = tuple(answer.label for answer, least in pairs if answer.probability >= least)
-        n_passes = round(sum(one.forward_passes / one.n_sharing for one in scored))
-        return MultiLabel(chosen, tuple(answers), n_passes)
+    def _decided(
+        self, parts: Iterable[Part], on_error: OnError
+    ) -> Iterator[MultiLabel | UsageError]:
+        """The texts' labels; where texts are compared, none before the last is read."""
+        found = self._asked_all(parts, on_error)
+        if not self.compares_texts:
+            for one in found:
+                yield one if isinstance(one, UsageError) else self._label(one, self._known_prior())
+            return
+        every = list(found)
+        answers = [one for one in every if isinstance(one, Answers)]
+        prior = prior_of(answers) if answers else None
+        yield from (
+            one if isinstance(one, UsageError) else self._label(one, prior) for one in every
+        )
 
-    def _ask(self, text: str) -> list[Scored]:
-        prompts = [self._prompt(text, label) for label in self._taxonomy.labels]
-        return self._scorer.full([self._scorer.ask(prompt, YES_NO) for prompt in prompts])
+    def _asked_all(
+        self, parts: Iterable[Part], on_error: OnError
+    ) -> Iterator[Answers | UsageError]:
+        for part in parts:
+            asked = [made_of(self._asked, place, on_error) for place in part]
+            good = iter(self._answers([one for one in asked if isinstance(one, Asked)]))
+            yield from [one if isinstance(one, UsageError) else next(good) for one in asked]
 
-    def _prompt(self, text: str, label: str) -> Prompt:
-        """The text comes first: it is read once for all labels."""
-        question = self._question.replace("{label}", label)
-        return [{"role": "user", "content": f"Text: {text}\n\n{question}"}]
+    def _label(self, answers: Answers, prior: NDArray[np.float64] | None) -> MultiLabel:
+        shares = _shares(answers, prior)
+        rows = zip(self._taxonomy.labels, shares.tolist(), answers.mass.tolist(), strict=True)
+        chosen = np.flatnonzero(shares >= self._thresholds).tolist()
+        return MultiLabel(
+            tuple(self._taxonomy.labels[index] for index in chosen),
+            tuple(LabelAnswer(label, share, mass) for label, share, mass in rows),
+            answers.forward_passes,
+        )
 
-    def _prior(self) -> list[float]:
-        """The probability of yes for each label where the text says nothing."""
-        if self._priors is None:
-            each = [[normalised(s.log_probs)[0] for s in self._ask(text)] for text in CONTENT_FREE]
-            means = (sum(row) / len(row) for row in zip(*each, strict=True))
-            self._priors = [min(max(float(mean), 1e-6), 1 - 1e-6) for mean in means]
-        return self._priors
+    def _known_prior(self) -> NDArray[np.float64] | None:
+        """The prior of yes [L] that does not depend on the texts."""
+        if self._prior is None and self._calibrate is not None:
+            texts = CONTENT_FREE if isinstance(self._calibrate, str) else self._calibrate
+            self._prior = prior_of(self._answers([self._asked(text) for text in texts]))
+        return self._prior
+
+    def _asked(self, text: str) -> Asked:
+        return self._scorer.ask(self.render(text), self._choices)
+
+    def _answers(self, asked: Sequence[Asked]) -> list[Answers]:
+        return [answers_of(one, len(self._taxonomy)) for one in self._scorer.full(asked)]
+
+    def render(self, text: str) -> Prompt:
+        """What the model is asked about a text, for `independent`; the text comes last."""
+        framed = FRAME.replace("{text}", text)
+        return [{"role": "user", "content": f"{self._instructions}\n\n{framed}"}]
 
 
-def _thresholds(threshold: float | Mapping[str, float], taxonomy: Taxonomy) -> list[float]:
-    if not isinstance(threshold, Mapping):
-        return [check_number("threshold", threshold, 0.0, 1.0)] * len(taxonomy)
-    wrong = set(taxonomy.labels) ^ set(threshold)
-    if wrong:
-        raise OptionError(f"threshold has to name each label once; differs in {sorted(wrong)[:5]}")
-    return [check_number(f"threshold[{t!r}]", threshold[t], 0.0, 1.0) for t in taxonomy.labels]
+def _shares(answers: Answers, prior: NDArray[np.float64] | None) -> NDArray[np.float64]:
+    """The probability of yes for each label [L], divided by its prior."""
+    log_odds = answers.log_odds if prior is None else answers.log_odds - log_odds_of(prior)
+    return share_of(log_odds)
+
+
+def _thresholds(threshold: float | Mapping[str, float], taxonomy: Taxonomy) -> NDArray[np.float64]:
+    if isinstance(threshold, Mapping):
+        return by_label("threshold", threshold, taxonomy)
+    return np.full(len(taxonomy), check_number("threshold", threshold, 0.0, 1.0))

@@ -20,7 +20,7 @@ from structgen.classification.prompting import Choices
 from structgen.classification.reading import PromptReader, check_room
 from structgen.classification.search import Found, best_labels
 from structgen.classification.segmentations import sum_segmentations
-from structgen.classification.walk import Ending, pass_nodes, walk
+from structgen.classification.walk import Following, pass_nodes, walk
 from structgen.compiler import compile as compile_schema
 from structgen.prompts import Prompt
 from structgen.runtime.lm import LanguageModel
@@ -80,12 +80,12 @@ class Scorer:
         self,
         lm: LanguageModel,
         tokenization: Tokenization,
-        ending: Ending,
+        ending: Following,
         max_pass_tokens: int = MAX_PASS_TOKENS,
     ) -> None:
         self._lm = lm
         self._tokenization: Tokenization = tokenization
-        self._ending: Ending = ending
+        self._ending: Following = ending
         self._max_pass_tokens = max_pass_tokens
         self._max_nodes = pass_nodes(lm.vocabulary.width, max_pass_tokens)
         self._reader = PromptReader(lm)
@@ -153,6 +153,7 @@ class Scorer:
 
     def best(self, asked: Asked, budget: Budget) -> Scored:
         """The most probable labels of one question."""
+        assert self._ending != "any", "a search stops at ends"
         choices = asked.choices
         trees, logits, n_passes = self._read([asked.prompt_ids])
         tree = trees.open()

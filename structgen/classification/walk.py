@@ -25,6 +25,9 @@ from structgen.runtime.trees import MAX_PASS_TOKENS, ROOT, TreeSource
 Ending: TypeAlias = Literal["end", "open"]
 """What has to follow a label. `end`: an end token. `open`: anything but a token with which a longer
 label goes on."""
+Following: TypeAlias = Ending | Literal["any"]
+"""The same, and `any`: what follows does not count, so that a beginning's probability holds
+those of all labels that go on from it."""
 
 LOGITS_BYTES = 256 * 2**20
 """Of the logits of one pass."""
@@ -40,7 +43,11 @@ class Walked:
 
 
 def walk(
-    trees: TreeSource, first: Tensor, trie: LabelTrie, end_ids: tuple[int, ...], ending: Ending
+    trees: TreeSource,
+    first: Tensor,
+    trie: LabelTrie,
+    end_ids: tuple[int, ...],
+    ending: Following,
 ) -> Walked:
     """The log-probability of every label behind each prompt.
 
@@ -89,13 +96,19 @@ def log_softmax(logits: Tensor) -> Tensor:
 
 
 def stop_log_probs(
-    log_probs: Tensor, nodes: list[int], trie: LabelTrie, end_ids: tuple[int, ...], ending: Ending
+    log_probs: Tensor,
+    nodes: list[int],
+    trie: LabelTrie,
+    end_ids: tuple[int, ...],
+    ending: Following,
 ) -> NDArray[np.float64]:
     """[B, K]: of stopping at each node, given that it was reached; log-probabilities [B, K, W]."""
     if ending == "end":
         ends = log_probs[..., list(end_ids)].logsumexp(-1)
         return ends.cpu().numpy().astype(np.float64)
     stops = np.zeros(log_probs.shape[:2])
+    if ending == "any":
+        return stops
     for place, node in enumerate(nodes):
         tokens = trie.token_ids[trie.children_of(node)].tolist()
         if tokens:

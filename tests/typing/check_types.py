@@ -163,3 +163,8 @@ def classifiers_return_errors_only_where_asked_to(lm: sg.LanguageModel, how: OnE
     assert_type(several.many(["Hello"]), list[sg.MultiLabel])
     assert_type(several.many(["Hello"], on_error="return"), list[sg.MultiLabel | sg.UsageError])
     assert_type(next(several.each(["Hello"])), sg.MultiLabel)
+    fitted = several.fit_thresholds([("Hello", ["Cars"]), {"text": "Bye", "labels": []}])
+    assert_type(fitted, sg.MultiLabelClassifier)
+    assert_type(fitted.thresholds, dict[str, float])
+    assert_type(fitted.priors, dict[str, float] | None)
+    assert_type(sg.evaluate_several({"fitted": fitted}, [("Hello", ["Cars"])]).best.micro_f1, float)
