@@ -18,6 +18,8 @@ import numpy.typing as npt
 
 from structgen.automata.antichains import Antichain
 from structgen.automata.assemble import LABELS, Assembly
+from structgen.automata.calls import CALLEE as CALLED
+from structgen.automata.calls import TO
 from structgen.automata.frames import (
     CALL_FROM,
     CALL_TO,
@@ -155,19 +157,18 @@ def link(assembly: Assembly, limits: Limits) -> Program:
         by_key[LABELS] = _label_frame(int(np.diff(starts).max(initial=0)))
     frames = tuple(by_key.values())
     sizes = [len(frame.states) for frame in frames]
-    bases = [0, *np.cumsum(sizes).tolist()]
+    bases = [0, *accumulate(sizes)]
     if bases[-1] > min(limits.max_states, MOST_STATES):
         raise LimitError(
             f"the schema needs {bases[-1]} automaton states, more than Limits.max_states="
             f"{limits.max_states} (at most {MOST_STATES}); split it, or raise the limit"
         )
-    base_of = dict(zip(by_key, bases, strict=False))
-    states, table = _join(frames)
+    states, table, calls = _join(frames, dict(zip(by_key, bases, strict=False)))
     return Program(
         states=states,
         table=table,
         classes=np.concatenate([frame.classes for frame in frames]),
-        calls=_join_calls(frames, base_of),
+        calls=calls,
         blob=blob,
         starts=starts,
         frames=tuple(map(LinkedFrame.of, frames)),
@@ -176,21 +177,43 @@ def link(assembly: Assembly, limits: Limits) -> Program:
     )
 
 
-def _join(frames: Sequence[Frame]) -> tuple[IntArray, IntArray]:
-    """All states and tables, with offsets and targets moved to where the part of a frame begins."""
+def _join(
+    frames: Sequence[Frame], base_of: dict[object, int]
+) -> tuple[IntArray, IntArray, IntArray]:
+    """All states, tables and calls, with numbers that mean the same among those of all frames."""
     states = np.concatenate([frame.states for frame in frames])
     table = np.concatenate([frame.table for frame in frames])
-    sizes = [(len(frame.states), len(frame.table), len(frame.calls)) for frame in frames]
-    _move(states, table, np.array(sizes, np.int64))
-    return states, table
+    calls = np.concatenate([frame.calls.rows for frame in frames])
+    sizes = [
+        (len(frame.states), len(frame.table), len(frame.calls.rows), len(frame.calls.callees))
+        for frame in frames
+    ]
+    callees = [base_of[callee] for frame in frames for callee in frame.calls.callees]
+    _move(states, table, calls, np.array(callees, np.int32), np.array(sizes, np.int64))
+    return states, table, np.ascontiguousarray(calls[:, 1:])  # all but the state that calls
 
 
-@numba.njit("(int32[:, ::1], int32[::1], int64[:, ::1])", cache=True, nogil=True)
-def _move(states: IntArray, table: IntArray, sizes: npt.NDArray[np.int64]) -> None:
-    """Move offsets and targets in place; sizes: int64[frames, 3], states, table entries, calls."""
-    base, row, call = 0, 0, 0
+_MOVE = "(int32[:, ::1], int32[::1], int32[:, ::1], int32[::1], int64[:, ::1])"
+
+
+@numba.njit(_MOVE, cache=True, nogil=True)
+def _move(
+    states: IntArray,
+    table: IntArray,
+    calls: IntArray,
+    callees: IntArray,
+    sizes: npt.NDArray[np.int64],
+) -> None:
+    """Move offsets and targets in place.
+
+    Args:
+        callees: the first state of every frame that a frame calls, frame by frame.
+        sizes: int64[frames, 4], states, table entries, calls and callees.
+    """
+    base, row, call, callee = 0, 0, 0, 0
     for frame in range(len(sizes)):
-        for state in range(base, base + sizes[frame, 0]):
+        n_states, n_entries, n_calls, n_callees = sizes[frame]
+        for state in range(base, base + n_states):
             if states[state, ROW] >= 0 and not states[state, FLAGS] & LABEL:
                 states[state, ROW] += row
             if states[state, LOOP] >= 0:
@@ -199,22 +222,16 @@ def _move(states: IntArray, table: IntArray, sizes: npt.NDArray[np.int64]) -> No
             states[state, CALL_FROM] += call
             states[state, CALL_TO] += call
             states[state, FRAME] = frame
-        for entry in range(row, row + sizes[frame, 1]):
+        for entry in range(row, row + n_entries):
             if table[entry] >= 0:
                 table[entry] += base << FLAG_BITS
-        base += sizes[frame, 0]
-        row += sizes[frame, 1]
-        call += sizes[frame, 2]
-
-
-def _join_calls(frames: Sequence[Frame], base_of: dict[object, int]) -> IntArray:
-    joined = np.concatenate([frame.calls.rows for frame in frames])[:, 1:]  # all but the state
-    widths = [len(frame.calls) for frame in frames]
-    callees = [base_of[callee] for frame in frames for callee in frame.calls.callees]
-    places = [0, *accumulate(len(frame.calls.callees) for frame in frames)]
-    joined[:, CALLEE] = np.take(callees, joined[:, CALLEE] + np.repeat(places[:-1], widths))
-    joined[:, RETURN] += np.repeat([*base_of.values()], widths)
-    return np.ascontiguousarray(joined)
+        for made in range(call, call + n_calls):
+            calls[made, TO] += base
+            calls[made, CALLED] = callees[callee + calls[made, CALLED]]
+        base += n_states
+        row += n_entries
+        call += n_calls
+        callee += n_callees
 
 
 def _label_frame(longest: int) -> Frame:

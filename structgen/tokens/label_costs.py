@@ -50,15 +50,17 @@ def label_costs(
     calls = program.calls[program.states[program.calls[:, CALLEE], FLAGS] & LABEL != 0]
     begins[calls[:, REG_A : REG_B + 1]] = 1
     n_parts = _parts_that_pay(len(blob)) if n_parts is None else n_parts
-    at = np.searchsorted(starts, np.arange(n_parts) * (len(blob) / n_parts), side="right") - 1
-    firsts = [*sorted({0, *at.tolist()}), len(starts) - 1]
+    firsts = {0, len(starts) - 1}
+    if n_parts > 1:
+        cuts = np.arange(1, n_parts) * (len(blob) / n_parts)
+        firsts.update((np.searchsorted(starts, cuts, side="right") - 1).tolist())
 
     def measure(part: tuple[int, int]) -> None:
         reach = np.zeros(program.longest_label + 1, np.int32)
         recent = np.full((4096 if len(slots) else 16, 2), -1, np.int64)
         label_tokens(blob, starts, begins, part, tries, slots, reach, recent, cost)
 
-    parts = [*pairwise(firsts)]
+    parts = [*pairwise(sorted(firsts))]
     if len(parts) == 1:
         measure(parts[0])
         return cost
