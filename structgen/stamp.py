@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pydantic
 
-FORMAT = 3
+FORMAT = 4
 """Raised when the same schema would be compiled to something else, or a mask would be another."""
 
 _PACKAGE = Path(__file__).parent

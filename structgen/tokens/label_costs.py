@@ -27,7 +27,7 @@ ENDING = 16
 """Bytes that labels which end alike have in common at least."""
 FEW_BYTES = 50_000
 """So much text of labels is measured without a hash table of the vocabulary, which takes 4 MB."""
-PART_BYTES = 32_000
+PART_BYTES = 64_000
 """Text of labels that is worth a thread."""
 MOST_PARTS = 8
 NO_SLOTS = np.zeros(0, np.int64)
