@@ -17,6 +17,8 @@ MOST_LEVELS = 64
 MOST_PARTS = 10_000
 """Dicts and lists of a schema that are looked through for identifiers."""
 
+MOST_INDEX_DIGITS = 9
+
 _IDENTIFIERS = frozenset({"$id", "id", "$anchor", "$dynamicAnchor"})
 _ONE = {
     "items",
@@ -112,7 +114,7 @@ class Document:
         value, path, base = place.schema, place.path, place.base
         for token in pointer.split("/")[1:]:
             token = token.replace("~1", "/").replace("~0", "~")
-            if isinstance(value, list) and token.isdecimal() and int(token) < len(value):
+            if isinstance(value, list) and _is_index(token) and int(token) < len(value):
                 value = value[int(token)]
                 path = f"{path}[{token}]"
             elif isinstance(value, dict) and token in value:
@@ -189,6 +191,11 @@ def _may_name_parts(root: Json) -> bool:
 
 def _is_named(schema: Json) -> bool:
     return any(isinstance(schema.get(name), str) for name in _IDENTIFIERS)
+
+
+def _is_index(token: str) -> bool:
+    """Whether a step of a pointer counts the items of a list; Python reads no endless digits."""
+    return token.isdecimal() and len(token) <= MOST_INDEX_DIGITS
 
 
 def _join(base: str, reference: str, *, keep: bool = False) -> str:

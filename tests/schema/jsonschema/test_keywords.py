@@ -192,6 +192,7 @@ REFUSED: list[tuple[Any, str, str]] = [
     ({"required": True}, "$.required", "list of property names"),
     ({"$ref": "http://example.com/x"}, "$.$ref", "leads out of this schema"),
     ({"$ref": "#/$defs/x"}, "$.$ref", "leads to nothing"),
+    ({"$ref": "#/allOf/" + "9" * 5000, "allOf": [{}]}, "$.$ref", "leads to nothing"),
     ({"$ref": "#"}, "$", "leads back to itself"),
     ({"anyOf": [{"$ref": "#"}, {"type": "null"}]}, "$", "leads back to itself"),
     ({"minLength": -1}, "$.minLength", "0 or more"),
