@@ -16,28 +16,27 @@ from structgen.errors import OptionError
 from structgen.generator import MAX_NEW_TOKENS, Generator
 from structgen.later import later
 from structgen.options import Layout, Options
+from structgen.prompts import Prompt, SchemaPrompt
+from structgen.runtime.lm import LanguageModel
 from structgen.runtime.sampling import Sampling
+from structgen.schema.roots import Form
 from structgen.tokens.vocabulary import Vocabulary, id_set
 
 if TYPE_CHECKING:
     import structgen.aligned as aligned
     import structgen.linter as linter
     import structgen.prompts as prompting
+    import structgen.runtime.hf as models
     import structgen.schema.bans as bans
     import structgen.schema.load as loading
     import structgen.streams as streams
     import structgen.warming as warming
-    from structgen.prompts import Prompt, SchemaPrompt
-    from structgen.runtime.hf import HFModel
-    from structgen.runtime.lm import LanguageModel
-    from structgen.schema.roots import Form
-    from structgen.streams import AsyncStream, Stream
-    from structgen.warming import WarmupReport
 else:
     aligned = later("structgen.aligned")
     bans = later("structgen.schema.bans")
     linter = later("structgen.linter")
     loading = later("structgen.schema.load")
+    models = later("structgen.runtime.hf")
     prompting = later("structgen.prompts")
     streams = later("structgen.streams")
     warming = later("structgen.warming")
@@ -46,10 +45,10 @@ T = TypeVar("T")
 Model = TypeVar("Model", bound=type[BaseModel])
 
 _default_lock = threading.Lock()
-_default: list[HFModel] = []
+_default: list[models.HFModel] = []
 
 
-def default_lm() -> HFModel:
+def default_lm() -> models.HFModel:
     """The default model, SmolLM2-135M-Instruct; loaded at the first call and kept.
 
     Raises:
@@ -57,9 +56,7 @@ def default_lm() -> HFModel:
     """
     with _default_lock:
         if not _default:
-            from structgen.runtime.hf import load
-
-            _default.append(load())
+            _default.append(models.load())
         return _default[0]
 
 
@@ -130,7 +127,7 @@ def stream(
     *,
     lm: LanguageModel | None = None,
     **options: Unpack[GeneratorOptions],
-) -> Stream[T]: ...
+) -> streams.Stream[T]: ...
 @overload
 def stream(
     schema: Any,
@@ -138,14 +135,14 @@ def stream(
     *,
     lm: LanguageModel | None = None,
     **options: Unpack[GeneratorOptions],
-) -> Stream[Any]: ...
+) -> streams.Stream[Any]: ...
 def stream(
     schema: Any,
     prompt: Prompt,
     *,
     lm: LanguageModel | None = None,
     **options: Unpack[GeneratorOptions],
-) -> Stream[Any]:
+) -> streams.Stream[Any]:
     """Generate one value of a type, token by token; arguments as for `generate`.
 
     Example: `for event in stream(Triage, "My card was charged twice."): print(event.partial)`
@@ -160,7 +157,7 @@ def astream(
     *,
     lm: LanguageModel | None = None,
     **options: Unpack[GeneratorOptions],
-) -> AsyncStream[T]: ...
+) -> streams.AsyncStream[T]: ...
 @overload
 def astream(
     schema: Any,
@@ -168,14 +165,14 @@ def astream(
     *,
     lm: LanguageModel | None = None,
     **options: Unpack[GeneratorOptions],
-) -> AsyncStream[Any]: ...
+) -> streams.AsyncStream[Any]: ...
 def astream(
     schema: Any,
     prompt: Prompt,
     *,
     lm: LanguageModel | None = None,
     **options: Unpack[GeneratorOptions],
-) -> AsyncStream[Any]:
+) -> streams.AsyncStream[Any]:
     """The same for `async for`: compiling, loading and each step run in a worker thread.
 
     The arguments are checked with the first event.
@@ -315,7 +312,7 @@ def warmup(
     vocabulary: Vocabulary | None = None,
     layout: Layout = "spaced",
     require_all: bool = False,
-) -> WarmupReport:
+) -> warming.WarmupReport:
     """Compile schemas ahead of time, fill the masks of their strings, and keep both on disk.
 
     It also loads the kernels, which takes a process 0.1 s once. A process that starts later finds

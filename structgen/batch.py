@@ -10,12 +10,11 @@ from tqdm import tqdm
 
 from structgen.errors import OptionError
 from structgen.later import later
+from structgen.results import Generation
+from structgen.runtime.lm import LanguageModel
 
 if TYPE_CHECKING:
     import structgen.jobs as work
-    from structgen.jobs import Job, Refused
-    from structgen.results import Generation
-    from structgen.runtime.lm import LanguageModel
 else:
     work = later("structgen.jobs")
 
@@ -26,7 +25,7 @@ BATCH_SIZE = 8
 
 def outcomes(
     lm: LanguageModel,
-    jobs: Iterator[Job[Any] | Refused],
+    jobs: Iterator[work.Job[Any] | work.Refused],
     *,
     batch_size: int,
     progress: bool | None,

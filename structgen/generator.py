@@ -28,7 +28,12 @@ from structgen.checks import (
 )
 from structgen.errors import OptionError, PromptTooLongError, StructgenError
 from structgen.later import imported, later
+from structgen.options import Layout, Limits
+from structgen.prompts import Prompt, SchemaPrompt, render, schema_text
+from structgen.results import Generation
+from structgen.runtime.lm import LanguageModel
 from structgen.runtime.sampling import Sampling
+from structgen.schema.roots import Form
 from structgen.tokens.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -37,22 +42,13 @@ if TYPE_CHECKING:
     import structgen.compiler as compiler
     import structgen.jobs as work
     import structgen.partial as partials
-    import structgen.prompts as prompting
     import structgen.streams as streams
-    from structgen.compiler import CompiledSchema
-    from structgen.jobs import Job, Refused
-    from structgen.options import Layout, Limits
-    from structgen.prompts import Prompt, SchemaPrompt
-    from structgen.results import Generation
-    from structgen.runtime.lm import LanguageModel
-    from structgen.schema.roots import Form
 else:
     aligned = later("structgen.aligned")
     beams = later("structgen.beams")
     compiler = later("structgen.compiler")
     work = later("structgen.jobs")
     partials = later("structgen.partial")
-    prompting = later("structgen.prompts")
     streams = later("structgen.streams")
 
 T = TypeVar("T")
@@ -135,7 +131,7 @@ class Generator(Generic[T]):
             )
         self._lm = lm
         self._partial_values = partials.PartialValues(schema)
-        self._compiled: CompiledSchema[T] = compiler.compile(
+        self._compiled: compiler.CompiledSchema[T] = compiler.compile(
             schema,
             lm.vocabulary,
             layout=layout,
@@ -145,7 +141,7 @@ class Generator(Generic[T]):
             banned_token_ids=banned_token_ids,
             limits=limits,
         )
-        self._addition = prompting.schema_text(self._compiled.schema, schema_prompt)
+        self._addition = schema_text(self._compiled.schema, schema_prompt)
         self._compiled.session(self._max_new_tokens)  # too small a budget shows right here
         imported(work)  # else the first prompt would wait for it
 
@@ -153,7 +149,7 @@ class Generator(Generic[T]):
         return f"<Generator {self._compiled.title} on {self._lm.name}>"
 
     @property
-    def compiled(self) -> CompiledSchema[T]:
+    def compiled(self) -> compiler.CompiledSchema[T]:
         """The automaton."""
         return self._compiled
 
@@ -176,7 +172,7 @@ class Generator(Generic[T]):
 
     def render(self, prompt: Prompt) -> Prompt:
         """What the model is given: the prompt with the schema's short form."""
-        return prompting.render(prompt, self._addition)
+        return render(prompt, self._addition)
 
     def run(
         self, prompt: Prompt, *, max_new_tokens: int | None = None, seed: int | None = None
@@ -190,7 +186,7 @@ class Generator(Generic[T]):
         do = self._one_by_one()
         return self._only(job) if do is None else do(job)
 
-    def _one_by_one(self) -> Callable[[Job[T]], Generation[T]] | None:
+    def _one_by_one(self) -> Callable[[work.Job[T]], Generation[T]] | None:
         """What does jobs that are no rows of a batch; None if ours are."""
         if self._aligned is not None:
             return aligned.AlignedDraws(self._lm, self._aligned).first_valid
@@ -198,7 +194,7 @@ class Generator(Generic[T]):
             return partial(beams.first_valid, lm=self._lm, num_beams=self._num_beams)
         return None
 
-    def _only(self, job: Job[T]) -> Generation[T]:
+    def _only(self, job: work.Job[T]) -> Generation[T]:
         """Do one job."""
         for event in work.drive(self._lm, iter([job]), batch_size=1):
             if isinstance(event, work.Outcome):
@@ -337,7 +333,7 @@ class Generator(Generic[T]):
 
     def finished(
         self,
-        jobs: Iterator[Job[T] | Refused],
+        jobs: Iterator[work.Job[T] | work.Refused],
         *,
         batch_size: int,
         progress: bool | None,
@@ -351,7 +347,7 @@ class Generator(Generic[T]):
 
     def job_or_refusal(
         self, index: int, prompt: Prompt, max_new_tokens: int | None, seed: int | None
-    ) -> Job[T] | Refused:
+    ) -> work.Job[T] | work.Refused:
         """The job of one prompt of a batch, seeded with `seed + index` if it has no own seed."""
         try:
             return self.job(prompt, max_new_tokens=max_new_tokens, seed=seed, index=index)
@@ -365,7 +361,7 @@ class Generator(Generic[T]):
         max_new_tokens: int | None = None,
         seed: int | None = None,
         index: int = 0,
-    ) -> Job[T]:
+    ) -> work.Job[T]:
         """What there is to do for a prompt; everything about it is checked."""
         started = time.perf_counter()
         budget = self._max_new_tokens
@@ -453,7 +449,7 @@ class Generator(Generic[T]):
 
 
 def _done(
-    do: Callable[[Job[T]], Generation[T]], job: Job[T] | Refused
+    do: Callable[[work.Job[T]], Generation[T]], job: work.Job[T] | work.Refused
 ) -> tuple[int, Generation[T] | Exception]:
     if isinstance(job, work.Refused):
         return job.index, job.error

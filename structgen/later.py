@@ -33,6 +33,10 @@ class _Later:
     def __repr__(self) -> str:
         return f"<{self._name}, imported when it is used>"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies name the same module; asking the module how to copy it would fail."""
+        return later, (self._name,)
+
     def __getattr__(self, attribute: str) -> Any:
         if self._name not in sys.modules:
             with uncounted():  # kernels that are not cached yet are compiled by their imports

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 from pathlib import Path
+from typing import get_type_hints
 
 import pytest
 
@@ -144,3 +145,12 @@ def test_the_version_is_the_packages():
 
     text = (Path(structgen.__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8")
     assert tomllib.loads(text)["project"]["version"] == structgen.__version__
+
+
+@pytest.mark.parametrize("name", sorted(structgen.__all__))
+def test_annotations_are_known_at_run_time(name):
+    public = getattr(structgen, name)
+    parts = [public, *vars(public).values()] if isinstance(public, type) else [public]
+    for part in parts:
+        if inspect.isfunction(part) and part.__module__.startswith("structgen"):
+            get_type_hints(part)

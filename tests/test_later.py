@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import sys
 import time
 
@@ -80,3 +81,8 @@ def test_what_is_uncounted_is_so_for_deadlines_around_it_and_begun_behind_it():
         work(0.02)
         with pytest.raises(LimitError):
             check_deadline()
+
+
+def test_copies_name_the_same_module():
+    module = later("json")
+    assert copy.deepcopy(module).loads("1") == copy.copy(module).loads("1") == 1

@@ -8,17 +8,15 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 from structgen.api import default_lm
 from structgen.batch import BATCH_SIZE, OnError, check_batch_options
 from structgen.classification.prompting import check_texts, refuse_text
+from structgen.classification.results import Classification
 from structgen.errors import UsageError
 from structgen.later import later
+from structgen.runtime.lm import LanguageModel
 from structgen.taxonomy import Taxonomy
 
 if TYPE_CHECKING:
     import structgen.classification.classifier as handle
     import structgen.classification.options as choices
-    from structgen.classification.classifier import Classifier
-    from structgen.classification.options import ClassifierOptions
-    from structgen.classification.results import Classification
-    from structgen.runtime.lm import LanguageModel
 else:
     handle = later("structgen.classification.classifier")
     choices = later("structgen.classification.options")
@@ -29,7 +27,7 @@ def classify(
     labels: Taxonomy | Iterable[str] | Any,
     *,
     lm: LanguageModel | None = None,
-    **options: Unpack[ClassifierOptions],
+    **options: Unpack[choices.ClassifierOptions],
 ) -> Classification:
     """Which of the labels a text has, and how probable each of them is.
 
@@ -53,7 +51,7 @@ def classify_many(
     batch_size: int = BATCH_SIZE,
     on_error: Literal["raise"] = "raise",
     progress: bool | None = None,
-    **options: Unpack[ClassifierOptions],
+    **options: Unpack[choices.ClassifierOptions],
 ) -> list[Classification]: ...
 @overload
 def classify_many(
@@ -64,7 +62,7 @@ def classify_many(
     batch_size: int = BATCH_SIZE,
     on_error: Literal["return"],
     progress: bool | None = None,
-    **options: Unpack[ClassifierOptions],
+    **options: Unpack[choices.ClassifierOptions],
 ) -> list[Classification | UsageError]: ...
 def classify_many(
     texts: Iterable[str],
@@ -74,7 +72,7 @@ def classify_many(
     batch_size: int = BATCH_SIZE,
     on_error: OnError = "raise",
     progress: bool | None = None,
-    **options: Unpack[ClassifierOptions],
+    **options: Unpack[choices.ClassifierOptions],
 ) -> list[Classification] | list[Classification | UsageError]:
     """The same for many texts, in their order; what their prompts share is read once.
 
@@ -93,8 +91,8 @@ def classify_many(
 
 
 def _classifier(
-    caller: str, labels: Any, lm: LanguageModel | None, options: ClassifierOptions
-) -> Classifier:
+    caller: str, labels: Any, lm: LanguageModel | None, options: choices.ClassifierOptions
+) -> handle.Classifier:
     """The handle; labels are checked before a model is loaded."""
     for name in options.keys() - choices.ClassifierOptions.__annotations__.keys():
         raise TypeError(f"{caller}() got an unexpected keyword argument {name!r}")

@@ -190,7 +190,7 @@ def _copied(
                     continue
                 slot = _slot(slots, made, starts, size, end)
                 if slots[slot] < 0:
-                    if characters + count == most:
+                    if characters + count >= most:
                         return most + 1, np.empty((0, 4), np.int32)
                     slots[slot] = count
                     count += 1

@@ -41,8 +41,8 @@ UNREAD = frozenset(
 CLASSES = frozenset({"model", "dataclass", "typed-dict", "enum"})
 """Types of core schemas of whose class the readers take nothing but what is written here."""
 
-MOST_PARTS = 100_000
-"""Dicts and lists of a schema with an identity."""
+MOST_PARTS, MOST_ITEMS = 100_000, 5_000_000
+"""Dicts and lists of a schema with an identity, and what is in them."""
 
 _CONTAINERS = frozenset({dict, list})
 _REFERENCES = ("ref", "schema_ref")
@@ -85,9 +85,10 @@ def _is_small(source: dict[str, Any]) -> bool:
     to fill the memory.
     """
     pending: list[Any] = [source]
-    count = 0
-    while pending and count < MOST_PARTS:
+    count = n_items = 0
+    while pending and count < MOST_PARTS and n_items < MOST_ITEMS:
         part = pending.pop()
+        n_items += len(part)
         items = part.values() if type(part) is dict else part
         if not _CONTAINERS.isdisjoint(map(type, items)):
             pending += [item for item in items if type(item) in _CONTAINERS]

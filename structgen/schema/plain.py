@@ -20,8 +20,9 @@ _SCALARS = frozenset({str, bool, float, type(None)})
 _CONTAINERS = frozenset({dict, list})
 _TYPES = _SCALARS | _CONTAINERS | {int}
 _TEXT = frozenset({str})
-MOST_PARTS = 100_000
-"""Dicts and lists that are looked at without a trail, one in many places counted in each."""
+MOST_PARTS, MOST_ITEMS = 100_000, 5_000_000
+"""Dicts and lists, and what is in them, that are looked at without a trail; what stands in many
+places is counted in each."""
 
 
 def not_json(schema: object) -> tuple[Fault, ...]:
@@ -53,7 +54,11 @@ def not_json(schema: object) -> tuple[Fault, ...]:
 def _is_json(schema: dict[Any, Any] | list[Any]) -> bool:
     """Whether there is nothing to say, found out several types at once; False where unsure."""
     parts: list[Any] = [schema]
+    n_items = 0
     for part in parts:
+        n_items += len(part)
+        if len(parts) > MOST_PARTS or n_items > MOST_ITEMS:
+            return False
         if type(part) is dict:
             if not _TEXT.issuperset(map(type, part)):
                 return False
@@ -61,7 +66,7 @@ def _is_json(schema: dict[Any, Any] | list[Any]) -> bool:
         kinds = set(map(type, part))
         if kinds <= _SCALARS:
             continue
-        if not kinds <= _TYPES or len(parts) > MOST_PARTS:
+        if not kinds <= _TYPES:
             return False
         if int in kinds and any(type(v) is int and v.bit_length() > MOST_BITS for v in part):
             return False

@@ -25,7 +25,6 @@ from structgen.tokens.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     import structgen.taxonomy.verification as verification
-    from structgen.taxonomy.verification import Verification
 else:
     verification = later("structgen.taxonomy.verification")
 
@@ -359,7 +358,7 @@ class Taxonomy:
         if faults:
             raise UnsupportedSchemaError(faults, schema=f"the taxonomy {self.name!r}")
 
-    def verify(self, vocabulary: Vocabulary) -> Verification:
+    def verify(self, vocabulary: Vocabulary) -> verification.Verification:
         """Enumerate what the compiled automata accept, and compare it with the labels.
 
         Example: `print(topics.verify(vocabulary))`

@@ -233,11 +233,13 @@ def join(blob: Bytes, starts: Longs, begins: Bytes, part: tuple[int, int], cost:
     if begins[behind]:
         return
     shared = _shared(blob, starts, behind - 1)
-    label = behind - 1
+    label, before = behind - 1, long(-2)  # -2: not known, what the label shares with the one before
     for depth in range(shared, -1, -1):
         while label > first_label and not begins[label]:
-            if _shared(blob, starts, label - 1) < depth:
+            if before == -2:
+                before = _shared(blob, starts, label - 1)
+            if before < depth:
                 break
-            label -= 1
+            label, before = label - 1, long(-2)
         at = starts[label] + depth
         cost[at] = min(cost[at], cost[starts[behind] + depth])

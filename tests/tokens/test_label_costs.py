@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from functools import cache
 
 import numpy as np
@@ -88,3 +89,12 @@ def test_many_labels_in_parts(n_parts):
     assert len(read) > 3000
     assert (whole[read] == parts[read]).all()
     assert whole[0] == parts[0]
+
+
+def test_parts_with_long_beginnings_are_joined_in_one_pass():
+    long = "abca" * 30_000
+    of = program([{long[:60_000] + "A", long + "B", long + "C" + "z" * 350_000}])
+    started = time.process_time()
+    parts = measured(of, 2, hashed=True)
+    assert time.process_time() - started < 3
+    assert parts[0] == measured(of, 1, hashed=True)[0]

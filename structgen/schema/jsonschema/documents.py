@@ -173,7 +173,8 @@ def _may_name_parts(root: Json) -> bool:
     parts: list[Any] = [*root.values()]
     count = 0
     for _ in range(MOST_LEVELS):  # a level at a time
-        parts = [part for part in parts if isinstance(part, (dict, list))]
+        # A part in many places is looked at once.
+        parts = [*{id(part): part for part in parts if isinstance(part, (dict, list))}.values()]
         count += len(parts)
         if not parts or count > MOST_PARTS:
             break
@@ -182,9 +183,8 @@ def _may_name_parts(root: Json) -> bool:
             if isinstance(part, dict):
                 if not _IDENTIFIERS.isdisjoint(part) and _is_named(cast(Json, part)):
                     return True
-                inner += part.values()
-            else:
-                inner += part
+                part = part.values()
+            inner += [value for value in part if isinstance(value, (dict, list))]
         parts = inner
     return bool(parts)
 
