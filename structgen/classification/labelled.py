@@ -28,7 +28,7 @@ def check_rows(
             has not.
         InvalidTextError: a text is none.
     """
-    if isinstance(rows, str | bytes | Mapping):
+    if isinstance(rows, str | bytes | Mapping) or not isinstance(rows, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise OptionError(f"rows must be a list of texts with their labels, got {rows!r:.80}")
     known = set(taxonomy.labels)
     texts: list[Any] = []

@@ -49,9 +49,10 @@ class SeveralEvaluation:
 
     classifiers: tuple[SeveralEvaluated, ...]
     baseline: SeveralEvaluated
-    """What is reached without reading: every text gets the one label that most of them have."""
+    """What is reached without reading: every text gets the one label that most of them have. Of
+    texts with which no classifier failed; where there are none, of all."""
     expected_labels: float
-    """Labels that a text has, on average."""
+    """Labels that such a text has, on average."""
 
     @property
     def best(self) -> SeveralEvaluated:
@@ -65,7 +66,7 @@ class SeveralEvaluation:
         for one in (*self.classifiers, self.baseline):
             cells = [f"{one.micro_f1:.3f}", f"{one.macro_f1:.3f}", f"{one.subset_accuracy:.3f}"]
             cells += [f"{one.n_labels:.2f}", str(len(one.errors)), f"{one.seconds:.3f}"]
-            rows.append([one.name, *cells, f"{one.forward_passes:.1f}"])
+            rows.append([_cell(one.name), *cells, f"{one.forward_passes:.1f}"])
         return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
     def __str__(self) -> str:
@@ -91,8 +92,9 @@ def evaluate_several(
             long, and counts them; "raise" raises the first error, as it does where all texts fail.
 
     Raises:
-        OptionError: there are no rows or no classifiers, one has other labels than the first, or a
-            row has a label that they have not.
+        OptionError: there are no rows or no classifiers, a name is no text, one has other labels
+            than the first, a row has a label that they have not, or too few texts could be read for
+            `calibrate="batch"`.
     """
     check_batch_options(batch_size, on_error, progress)
     first = _checked(classifiers)
@@ -105,14 +107,21 @@ def evaluate_several(
         )
         seconds = (time.perf_counter() - started) / len(texts)
         found.append(_measured(name, results, expected, seconds))
-    counts = Counter(label for labels in expected for label in labels)
+    failed = set[int]().union(*(one.errors for one in found))
+    read = [labels for row, labels in enumerate(expected) if row not in failed] or expected
+    counts = Counter(label for labels in read for label in labels)
     frequent = max(first.taxonomy.labels, key=lambda label: counts[label])
-    always = [MultiLabel((frequent,), (), 0)] * len(texts)
+    always = [MultiLabel((frequent,), (), 0)] * len(read)
     return SeveralEvaluation(
         tuple(found),
-        _measured(f"always {frequent!r}", always, expected, 0.0),
-        counts.total() / len(texts),
+        _measured(f"always {frequent!r}", always, read, 0.0),
+        counts.total() / len(read),
     )
+
+
+def _cell(name: str) -> str:
+    """A name as a cell of a Markdown table."""
+    return " ".join(name.splitlines()).replace("|", "\\|")
 
 
 def _checked(classifiers: Mapping[str, MultiLabelClassifier]) -> MultiLabelClassifier:
@@ -121,6 +130,8 @@ def _checked(classifiers: Mapping[str, MultiLabelClassifier]) -> MultiLabelClass
         raise OptionError("classifiers must be a dict of classifiers by name, with at least one")
     first = next(iter(classifiers.values()))
     for name, one in classifiers.items():
+        if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise OptionError(f"classifiers has a name that is no text: {name!r:.80}")
         if not isinstance(one, MultiLabelClassifier):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise OptionError(f"classifiers[{name!r}] is no MultiLabelClassifier: {one!r:.80}")
         if set(one.taxonomy.labels) != set(first.taxonomy.labels):

@@ -62,9 +62,29 @@ def test_texts_that_cannot_be_asked_about_are_counted():
     assert caught.value.__notes__ == ["structgen: all texts failed with the classifier 'one'"]
 
 
+def test_not_reading_is_measured_on_texts_with_which_no_classifier_failed():
+    short = MultiLabelClassifier(LABELS, RandomLM(VOCABULARY, 3, context_length=300))
+    long = MultiLabelClassifier(LABELS, RandomLM(VOCABULARY, 3, context_length=4000))
+    rows = [("word " * 100, ["bill"])] * 5 + ROWS
+    found = evaluate_several({"short": short, "long": long}, rows, on_error="return")
+    assert [one.n_texts for one in found.classifiers] == [3, 8]
+    assert (found.baseline.name, found.baseline.n_texts) == ("always 'sales'", 3)
+    assert found.baseline.micro_f1 == pytest.approx(4 / 6)
+    assert found.expected_labels == 1
+
+
+def test_names_and_labels_do_not_break_the_table(lm):
+    classifier = MultiLabelClassifier(["a|b", "c"], lm)
+    found = evaluate_several({"x|y\nz": classifier}, [("a", ["a|b"])])
+    head, _, *rows = found.table().splitlines()
+    assert [row.split(" | ")[0] for row in rows] == ["| x\\|y z", "| always 'a\\|b'"]
+    assert {row.replace("\\|", "").count("|") for row in rows} == {head.count("|")}
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
-    [({"classifiers": {}}, "at least one"), ({"classifiers": {"x": 3}}, "no Multi"),
+    [({"classifiers": {}}, "at least one"), ({"rows": None}, "rows must be"),
+     ({"classifiers": {"x": 3}}, "no Multi"),
      ({"rows": []}, "no rows"), ({"rows": [("a", ["x"])]}, "row 0"),
      ({"on_error": "no"}, "on_error")],
 )  # fmt: skip
@@ -72,6 +92,13 @@ def test_wrong_ways_to_compare(lm, change, message):
     options = {"classifiers": {"one": MultiLabelClassifier(LABELS, lm)}, "rows": ROWS} | change
     with pytest.raises(OptionError, match=message):
         evaluate_several(**options)
+
+
+@pytest.mark.parametrize("name", [3, None, ("a",)])
+def test_names_are_texts(lm, name):
+    with pytest.raises(OptionError, match="a name that is no text"):
+        evaluate_several({name: MultiLabelClassifier(LABELS, lm)}, ROWS)
+    assert not lm.chunks, "nothing was measured"
 
 
 def test_classifiers_with_other_labels_are_not_compared(lm):
