@@ -6,15 +6,15 @@ Letters of shapes: B texts, L labels.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Literal, TypeAlias
+from typing import Literal, NoReturn, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from structgen.classification.finishing import Rules, adjusted
-from structgen.classification.prompting import Choices, Question
+from structgen.classification.prompting import Choices, Question, check_texts
 from structgen.classification.scoring import Scored, Scorer, normalised
-from structgen.errors import OptionError
+from structgen.errors import InvalidTextError, OptionError
 from structgen.prompts import Prompt
 
 Calibration: TypeAlias = Literal["content_free", "pmi", "batch"]
@@ -34,16 +34,31 @@ def check_calibration(
     calibrate: object,
 ) -> Calibration | tuple[str, ...] | None:
     """The option as it is used: one of the names, or neutral texts of the caller's own."""
-    if calibrate is None or calibrate in ("content_free", "pmi", "batch"):
-        return calibrate  # pyright: ignore[reportReturnType]  # one of the names
-    if isinstance(calibrate, Sequence) and not isinstance(calibrate, str):
-        texts = tuple(text for text in calibrate if isinstance(text, str))
-        if texts and len(texts) == len(calibrate):
-            return texts
-    raise OptionError(
-        f"calibrate={calibrate!r} must be 'content_free', 'pmi', 'batch', a list of texts that say "
-        "nothing, or None"
+    if calibrate is None:
+        return None
+    if isinstance(calibrate, str) and calibrate in ("content_free", "pmi", "batch"):
+        return calibrate
+    return neutral_texts(calibrate) or refuse_calibration(
+        calibrate, "'content_free', 'pmi', 'batch', a list of texts that say nothing, or None"
     )
+
+
+def neutral_texts(calibrate: object) -> tuple[str, ...]:
+    """Texts of the caller's own that say nothing; none where the option is something else."""
+    if not isinstance(calibrate, Sequence) or isinstance(calibrate, str | bytes):
+        return ()
+    texts = tuple(text for text in calibrate if isinstance(text, str))
+    if len(texts) < len(calibrate):
+        return ()
+    try:
+        return tuple(check_texts(texts))
+    except InvalidTextError as error:
+        raise OptionError(f"calibrate={calibrate!r:.80}: {error}") from error
+
+
+def refuse_calibration(calibrate: object, possible: str) -> NoReturn:
+    """Say what the option can be."""
+    raise OptionError(f"calibrate={calibrate!r:.80} must be {possible}")
 
 
 def prior_prompts(

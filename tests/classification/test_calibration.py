@@ -46,6 +46,14 @@ def test_a_text_that_says_nothing_is_undecided_after_calibration(lm, calibrate):
     assert found.exact
 
 
+@pytest.mark.parametrize(
+    "calibrate", [np.array(["a", "b"]), ["\ud800"], "foo", ["a", 3], [], b"ab", 5]
+)
+def test_what_says_nothing_is_texts(lm, calibrate):
+    with pytest.raises(OptionError, match=r"^calibrate="):
+        Classifier(LABELS, lm, calibrate=calibrate)
+
+
 class Recording(RandomLM):
     """Keeps what it was asked."""
 
