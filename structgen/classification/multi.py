@@ -22,15 +22,16 @@ from structgen.classification.prompting import (
 )
 from structgen.classification.results import LabelAnswer, MultiLabel
 from structgen.classification.scoring import Asked, Scorer
-from structgen.classification.thresholds import Average, best_thresholds
+from structgen.classification.thresholds import Average, applying, best_thresholds
 from structgen.classification.yes_no import (
     Answers,
     answers_of,
     by_label,
     check_prior,
-    log_odds_of,
     prior_of,
+    prior_of_batch,
     share_of,
+    shares_of,
     yes_no_choices,
 )
 from structgen.errors import OptionError, UsageError
@@ -62,11 +63,12 @@ class MultiLabelClassifier(ManyTexts[MultiLabel]):
         instructions: what the model is asked to decide about each label; for `independent`.
         question: how the answer about a label begins, with `{label}`; for `independent`. Yes or no
             is what follows, and the answer about one label does not see the others.
-        threshold: the probability of yes from which on a label applies, one for all or by label;
-            for `independent`. See `fit_thresholds`.
+        threshold: the probability of yes above which a label applies, one for all or by label; at
+            0 it always does. For `independent`; see `fit_thresholds`.
         calibrate: what yes and no are divided by; for `independent`. "content_free", or True: their
             probabilities for texts that say nothing, or a list of such texts; "batch": their mean
-            probabilities over the texts that are read together; or the probability of yes by label.
+            probabilities over the texts that are read together, two or more; or the probability of
+            yes by label. A text that is as this says has 0.5 for each label.
         min_items, max_items: how many labels are written; for `generated`.
         antichain: a label and one below it are not both written; for `generated`.
 
@@ -100,6 +102,7 @@ class MultiLabelClassifier(ManyTexts[MultiLabel]):
         self._thresholds = _thresholds(threshold, self._taxonomy)
         prior = check_prior(calibrate, self._taxonomy)
         self._calibrate = None if isinstance(prior, np.ndarray) else prior
+        # [L], in log-odds.
         self._prior: NDArray[np.float64] | None = prior if isinstance(prior, np.ndarray) else None
         self._scorer = Scorer(lm, "canonical", "any")
         self._generator: Generator[list[str]] | None = None
@@ -134,7 +137,7 @@ class MultiLabelClassifier(ManyTexts[MultiLabel]):
 
     @property
     def thresholds(self) -> dict[str, float]:
-        """The probability of yes from which on each label applies."""
+        """The probability of yes above which each label applies."""
         return dict(zip(self._taxonomy.labels, self._thresholds.tolist(), strict=True))
 
     @property
@@ -142,13 +145,19 @@ class MultiLabelClassifier(ManyTexts[MultiLabel]):
         """The probabilities of yes that are divided by, where they were given or fitted."""
         if self._prior is None or self._calibrate is not None:
             return None
-        return dict(zip(self._taxonomy.labels, self._prior.tolist(), strict=True))
+        return dict(zip(self._taxonomy.labels, share_of(self._prior).tolist(), strict=True))
 
     def __call__(self, text: str) -> MultiLabel:
-        """All labels of one text; of a classifier that compares texts, it is the only one."""
+        """All labels of one text.
+
+        Raises:
+            OptionError: the classifier compares texts, which takes several.
+        """
         check_texts([text])
         if self._generator is not None:
             return self._written(text)
+        if self.compares_texts:
+            prior_of_batch([])  # before anything is read
         (found,) = self._decided([[(None, text)]], "raise")
         assert not isinstance(found, UsageError), "errors are raised"
         return found
@@ -178,8 +187,9 @@ class MultiLabelClassifier(ManyTexts[MultiLabel]):
                 too long; "raise" raises the first error, as it does where all texts fail.
 
         Raises:
-            OptionError: there are no rows, one is of another form or has an unknown label, or the
-                labels are generated, which knows no thresholds.
+            OptionError: there are no rows, one is of another form or has an unknown label, there
+                is one text only and `calibrate="batch"`, or the labels are generated, which knows
+                no thresholds.
         """
         check_batch_options(batch_size, on_error, progress)
         check_one_of("average", average, Average)
@@ -192,8 +202,8 @@ class MultiLabelClassifier(ManyTexts[MultiLabel]):
         if not answers:
             errors[0].add_note("structgen: all rows failed")
             raise errors[0]
-        prior = prior_of(answers) if self.compares_texts else self._known_prior()
-        shares = np.stack([_shares(one, prior) for one in answers])  # [N, L]
+        prior = prior_of_batch(answers) if self.compares_texts else self._known_prior()
+        shares = np.stack([shares_of(one, prior) for one in answers])  # [N, L]
         kept = [
             labels for one, labels in zip(found, expected, strict=True) if isinstance(one, Answers)
         ]
@@ -259,7 +269,7 @@ class MultiLabelClassifier(ManyTexts[MultiLabel]):
             return
         every = list(found)
         answers = [one for one in every if isinstance(one, Answers)]
-        prior = prior_of(answers) if answers else None
+        prior = prior_of_batch(answers) if answers else None
         yield from (
             one if isinstance(one, UsageError) else self._label(one, prior) for one in every
         )
@@ -273,9 +283,9 @@ class MultiLabelClassifier(ManyTexts[MultiLabel]):
             yield from [one if isinstance(one, UsageError) else next(good) for one in asked]
 
     def _label(self, answers: Answers, prior: NDArray[np.float64] | None) -> MultiLabel:
-        shares = _shares(answers, prior)
+        shares = shares_of(answers, prior)
         rows = zip(self._taxonomy.labels, shares.tolist(), answers.mass.tolist(), strict=True)
-        chosen = np.flatnonzero(shares >= self._thresholds).tolist()
+        chosen = np.flatnonzero(applying(shares, self._thresholds)).tolist()
         return MultiLabel(
             tuple(self._taxonomy.labels[index] for index in chosen),
             tuple(LabelAnswer(label, share, mass) for label, share, mass in rows),
@@ -283,7 +293,7 @@ class MultiLabelClassifier(ManyTexts[MultiLabel]):
         )
 
     def _known_prior(self) -> NDArray[np.float64] | None:
-        """The prior of yes [L] that does not depend on the texts."""
+        """The prior of yes [L], in log-odds, that does not depend on the texts."""
         if self._prior is None and self._calibrate is not None:
             texts = CONTENT_FREE if isinstance(self._calibrate, str) else self._calibrate
             self._prior = prior_of(self._answers([self._asked(text) for text in texts]))
@@ -299,12 +309,6 @@ class MultiLabelClassifier(ManyTexts[MultiLabel]):
         """What the model is asked about a text, for `independent`; the text comes last."""
         framed = FRAME.replace("{text}", text)
         return [{"role": "user", "content": f"{self._instructions}\n\n{framed}"}]
-
-
-def _shares(answers: Answers, prior: NDArray[np.float64] | None) -> NDArray[np.float64]:
-    """The probability of yes for each label [L], divided by its prior."""
-    log_odds = answers.log_odds if prior is None else answers.log_odds - log_odds_of(prior)
-    return share_of(log_odds)
 
 
 def _thresholds(threshold: float | Mapping[str, float], taxonomy: Taxonomy) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""Thresholds that suit labelled texts: from which probability on each label applies.
+"""Thresholds that suit labelled texts: above which probability each label applies.
 
 Letters of shapes: N texts, L labels, C candidates.
 """
@@ -44,19 +44,36 @@ def best_thresholds(
     if average == "macro":
         f1 = 2 * smooth_right / np.maximum(smooth_given + smooth_wanted[:, None], 1e-12)
         return candidates[_highest(f1)]
-    # The highest quotient A / B is where A - quotient * B is highest (Dinkelbach 1967), and this
-    # difference is a sum over labels.
-    quotient = 0.0
-    chosen = _highest(2 * smooth_right)
-    for _ in range(MOST_ROUNDS):
-        chosen = _highest(2 * smooth_right - quotient * smooth_given)
-        rows = np.arange(len(chosen))
-        total = smooth_given[rows, chosen].sum() + smooth_wanted.sum()
-        found = float(2 * smooth_right[rows, chosen].sum() / max(total, 1e-12))
-        if abs(found - quotient) < 1e-12:
+    return candidates[_best_together(smooth_given, smooth_right, smooth_wanted.sum())]
+
+
+def applying(shares: NDArray[np.float64], thresholds: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Which labels apply, of any shape: those above their threshold, and at 0 all."""
+    return (shares > thresholds) | (thresholds <= 0)
+
+
+def _best_together(
+    given: NDArray[np.float64], right: NDArray[np.float64], wanted: float
+) -> NDArray[np.int64]:
+    """The candidate of each label [L] with which the F1 of all labels together is highest.
+
+    The highest quotient A / B is where A - quotient * B is highest (Dinkelbach 1967), and this
+    difference is a sum over labels.
+    """
+    rows = np.arange(len(given))
+
+    def best_at(quotient: float) -> tuple[NDArray[np.int64], float]:
+        chosen = _highest(2 * right - quotient * given)
+        total = given[rows, chosen].sum() + wanted
+        return chosen, float(2 * right[rows, chosen].sum() / max(total, 1e-12))
+
+    chosen, quotient = best_at(0.0)
+    for _ in range(MOST_ROUNDS - 1):
+        before = quotient
+        chosen, quotient = best_at(before)
+        if abs(quotient - before) < 1e-12:
             break
-        quotient = found
-    return candidates[chosen]
+    return chosen
 
 
 def _candidates(shares: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -70,12 +87,13 @@ def _candidates(shares: NDArray[np.float64]) -> NDArray[np.float64]:
 def _counts(
     shares: NDArray[np.float64], applies: NDArray[np.bool_], candidates: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """(texts that get each label from each candidate on, how many of them are right) [L, C]."""
+    """(texts that get each label above each candidate, how many of them are right) [L, C]."""
     given = np.empty((shares.shape[1], len(candidates)))
     right = np.empty_like(given)
     for label, (column, is_right) in enumerate(zip(shares.T, applies.T, strict=True)):
         for counts, values in ((given, column), (right, column[is_right])):
-            counts[label] = len(values) - np.searchsorted(np.sort(values), candidates, "left")
+            counts[label] = len(values) - np.searchsorted(np.sort(values), candidates, "right")
+            counts[label, candidates <= 0] = len(values)
     return given, right
 
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from structgen.classification.calibration import Calibration, check_calibration
+from structgen.classification.calibration import neutral_texts, refuse_calibration
 from structgen.classification.options import check_number
 from structgen.classification.prompting import Choices
 from structgen.classification.scoring import Scored
@@ -22,8 +22,13 @@ from structgen.errors import OptionError
 from structgen.taxonomy import Taxonomy
 
 YES, NO = ("Yes", "yes"), ("No", "no")
-TINY = 1e-6
+TINY = 1e-9
 """Priors stay this far from 0 and 1."""
+ROUNDING = 1e-4
+"""Log-odds that are this close to their prior are the same: models round, and so do means."""
+
+Prior: TypeAlias = Literal["content_free", "batch"] | tuple[str, ...]
+"""Where the prior of yes is taken from: what is usual, all texts, or neutral texts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +75,22 @@ def answers_of(scored: Scored, n_labels: int) -> Answers:
     return Answers(yes - no, mass, scored.forward_passes)
 
 
+def shares_of(answers: Answers, prior: NDArray[np.float64] | None) -> NDArray[np.float64]:
+    """The probability of yes for each label [L], divided by its prior, which is in log-odds.
+
+    It is 0.5, and exactly that, where a text is as its prior.
+    """
+    if prior is None:
+        return share_of(answers.log_odds)
+    beyond = answers.log_odds - prior
+    return share_of(np.where(np.abs(beyond) < ROUNDING, 0.0, beyond))
+
+
 def share_of(log_odds: NDArray[np.float64]) -> NDArray[np.float64]:
     """The probabilities of yes, of any shape."""
-    return np.exp(-np.logaddexp(0.0, -log_odds))
+    # 1 / (1 + e^-x) without overflow, and exactly one half at 0.
+    tail = np.exp(-np.abs(log_odds))
+    return np.where(log_odds >= 0, 1.0, tail) / (1.0 + tail)
 
 
 def log_odds_of(shares: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -82,23 +100,44 @@ def log_odds_of(shares: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def prior_of(answers: Sequence[Answers]) -> NDArray[np.float64]:
-    """The mean probability of yes for each label [L]."""
-    return np.stack([share_of(one.log_odds) for one in answers]).mean(0)
+    """The log-odds of the mean probability of yes for each label [L]."""
+    each = np.stack([one.log_odds for one in answers])  # [B, L]
+    yes = np.logaddexp.reduce(-np.logaddexp(0.0, -each), axis=0)
+    no = np.logaddexp.reduce(-np.logaddexp(0.0, each), axis=0)
+    most = log_odds_of(np.array(1.0))
+    return np.clip(yes - no, -most, most)
 
 
-def check_prior(
-    calibrate: object, taxonomy: Taxonomy
-) -> Calibration | tuple[str, ...] | NDArray[np.float64] | None:
-    """The option as it is used: a name, neutral texts, or known priors [L]."""
+def prior_of_batch(answers: Sequence[Answers]) -> NDArray[np.float64]:
+    """The same of texts that are compared with each other.
+
+    Raises:
+        OptionError: there is one text only, and nothing to compare it with.
+    """
+    if len(answers) < 2:
+        raise OptionError(
+            "calibrate='batch' compares texts with each other, and only one could be read; "
+            "classify several together, by `many`, or pass as calibrate what does not depend on "
+            "them: texts that say nothing, or priors by label, such as those of `fit_thresholds`"
+        )
+    return prior_of(answers)
+
+
+def check_prior(calibrate: object, taxonomy: Taxonomy) -> Prior | NDArray[np.float64] | None:
+    """The option as it is used: a name, neutral texts, or known priors [L] in log-odds."""
+    if calibrate is None:
+        return None
     if isinstance(calibrate, bool):
         return "content_free" if calibrate else None
     if isinstance(calibrate, Mapping):
-        return by_label("calibrate", calibrate, taxonomy)  # pyright: ignore[reportUnknownArgumentType]
-    if calibrate == "pmi":
-        raise OptionError(
-            "calibrate='pmi' is for labels that are written; pass 'content_free' or 'batch'"
-        )
-    return check_calibration(calibrate)
+        return log_odds_of(by_label("calibrate", calibrate, taxonomy))  # pyright: ignore[reportUnknownArgumentType]
+    if isinstance(calibrate, str) and calibrate in ("content_free", "batch"):
+        return calibrate
+    return neutral_texts(calibrate) or refuse_calibration(
+        calibrate,
+        "'content_free', 'batch', True, a list of texts that say nothing, a dict of the "
+        "probability of yes by label, or None",
+    )
 
 
 def by_label(name: str, values: Mapping[Any, Any], taxonomy: Taxonomy) -> NDArray[np.float64]:

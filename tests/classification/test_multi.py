@@ -100,7 +100,42 @@ def test_texts_that_fail_have_no_part_in_the_mean():
     assert isinstance(found[2], MultiLabel)
     alone = classifier.many(["a", "b"])
     assert [found[0].answers, found[2].answers] == [one.answers for one in alone]
-    assert len(classifier("a").answers) == len(LABELS)
+
+
+def test_one_text_is_not_compared_with_itself():
+    lm = RandomLM(VOCABULARY, 3, context_length=300)
+    classifier = MultiLabelClassifier(LABELS, lm, calibrate="batch")
+    with pytest.raises(OptionError, match="classify several together"):
+        classifier("a")
+    with pytest.raises(OptionError, match="priors by label"):
+        classifier.many(["a"])
+    with pytest.raises(OptionError, match="only one could be read"):
+        classifier.many(["a", "word " * 100], on_error="return")
+    with pytest.raises(OptionError, match="only one could be read"):
+        classifier.fit_thresholds(ROWS[:1])
+    assert classifier.many([]) == []
+    (failed,) = classifier.many(["word " * 100], on_error="return")
+    assert isinstance(failed, PromptTooLongError)
+    fitted = classifier.fit_thresholds(ROWS)
+    assert len(fitted("a").answers) == len(LABELS), "its priors are known"
+
+
+@pytest.mark.parametrize("n_texts", [2, 3, 7])
+def test_equal_texts_are_undecided_and_get_no_label(n_texts):
+    for seed in range(10):
+        classifier = MultiLabelClassifier(LABELS, RandomLM(VOCABULARY, seed), calibrate="batch")
+        for one in classifier.many(["hello"] * n_texts, batch_size=2):
+            assert [answer.probability for answer in one.answers] == [0.5] * len(LABELS)
+            assert one.labels == ()
+
+
+def test_a_label_applies_above_its_threshold_and_at_none_always(lm):
+    shares = {one.label: one.probability for one in MultiLabelClassifier(LABELS, lm)("a").answers}
+    assert MultiLabelClassifier(LABELS, lm, threshold=shares)("a").labels == ()
+    below = {label: share - 1e-9 for label, share in shares.items()}
+    assert MultiLabelClassifier(LABELS, lm, threshold=below)("a").labels == tuple(LABELS)
+    never = MultiLabelClassifier(LABELS, lm, calibrate=dict.fromkeys(LABELS, 1.0), threshold=0.0)
+    assert never("a").labels == tuple(LABELS)
 
 
 @pytest.mark.parametrize(
@@ -108,6 +143,9 @@ def test_texts_that_fail_have_no_part_in_the_mean():
     [({"method": "both"}, "method"), ({"threshold": 2}, "threshold"),
      ({"threshold": {"a": 1}}, "threshold"), ({"question": "?"}, "label"),
      ({"question": 3}, "label"), ({"calibrate": "pmi"}, "'batch'"), ({"calibrate": 1}, "calibrate"),
+     ({"calibrate": np.array(["a", "b"])}, "calibrate=array"),
+     ({"calibrate": ["a", "\ud800"]}, "calibrate=.*text 1 is not valid"),
+     ({"calibrate": "foo"}, "must be 'content_free', 'batch', True, .* a dict of"),
      ({"calibrate": {"sales": 0.5}}, "each label"), ({"calibrate": []}, "calibrate"),
      ({"calibrate": dict.fromkeys(LABELS, 7)}, "from 0")],
 )  # fmt: skip
@@ -144,7 +182,8 @@ def test_fitted_thresholds_make_a_new_classifier(lm, calibrate, average):
     [([], "no rows"), ([("a", ["unknown"])], "row 0 has labels"), ([("a", "sales")], "a list"),
      ([("a", [3])], "no text: 3"), (["ab"], "a pair"), ([("a", ["sales"], 1)], "a pair"),
      ([{"text": "a", "label": "sales"}], "'labels'"), ("ab", "rows must be"),
-     ({"a": ["sales"]}, "rows must be"), ([("a", None)], "a list")],
+     ({"a": ["sales"]}, "rows must be"), (None, "rows must be"), (5, "rows must be"),
+     ([("a", None)], "a list")],
 )  # fmt: skip
 def test_wrong_rows(lm, rows, message):
     with pytest.raises(OptionError, match=message):

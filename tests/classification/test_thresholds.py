@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from structgen.classification import thresholds
-from structgen.classification.thresholds import best_thresholds
+from structgen.classification.thresholds import applying, best_thresholds
 
 
 @pytest.fixture
@@ -69,6 +69,19 @@ def test_where_no_label_applies_none_is_given():
     shares = np.array([[0.9, 0.2], [0.3, 0.99]])
     for average in ("macro", "micro"):
         assert not (shares >= best_thresholds(shares, np.zeros((2, 2), bool), average)).any()
+
+
+def test_what_is_counted_is_what_applies():
+    shares, applies = random_rows(1, 12, 3)
+    shares[0] = [0.0, 1.0, 0.5]
+    candidates = np.array([0.0, 0.5, 1.0])
+    given, right = thresholds._counts(shares, applies, candidates)
+    for place, candidate in enumerate(candidates):
+        gets = applying(shares, np.full(3, candidate))
+        assert gets.sum(0).tolist() == given[:, place].tolist()
+        assert (gets & applies).sum(0).tolist() == right[:, place].tolist()
+    assert not applying(np.array([0.5]), np.array([0.5])).any()
+    assert applying(np.array([0.0]), np.array([0.0])).all()
 
 
 def test_many_rows_have_some_candidates_only():
