@@ -28,6 +28,7 @@ from structgen.classification.yes_no import (
     answers_of,
     by_label,
     check_prior,
+    check_wording,
     prior_of,
     prior_of_batch,
     share_of,
@@ -47,6 +48,7 @@ the labels that apply, none twice."""
 
 INSTRUCTIONS = "Decide for each category whether it applies to the text. Answer Yes or No."
 QUESTION = "{label}: "
+THRESHOLD = 0.5
 FRAME = "Text: {text}\nAnswers:\n"
 TASK = "Which of these categories apply to the text? There may be several.\n{labels}"
 
@@ -73,7 +75,7 @@ class MultiLabelClassifier(ManyTexts[MultiLabel]):
         antichain: a label and one below it are not both written; for `generated`.
 
     Raises:
-        OptionError: an option is out of its range.
+        OptionError: an option is out of its range, or is one of the other method.
         UnsupportedSchemaError: the labels are no taxonomy; all faults at once.
     """
 
@@ -85,7 +87,7 @@ class MultiLabelClassifier(ManyTexts[MultiLabel]):
         method: Method = "independent",
         instructions: str = INSTRUCTIONS,
         question: str = QUESTION,
-        threshold: float | Mapping[str, float] = 0.5,
+        threshold: float | Mapping[str, float] = THRESHOLD,
         calibrate: Literal["content_free", "batch"]
         | Sequence[str]
         | Mapping[str, float]
@@ -104,6 +106,19 @@ class MultiLabelClassifier(ManyTexts[MultiLabel]):
         self._calibrate = None if isinstance(prior, np.ndarray) else prior
         # [L], in log-odds.
         self._prior: NDArray[np.float64] | None = prior if isinstance(prior, np.ndarray) else None
+        check_wording("instructions", instructions)
+        if method == "generated":
+            given = {
+                "instructions": instructions != INSTRUCTIONS, "question": question != QUESTION,
+                "threshold": bool((self._thresholds != THRESHOLD).any()),
+                "calibrate": prior is not None,
+            }  # fmt: skip
+        else:
+            given = {
+                "min_items": min_items != 0, "max_items": max_items is not None,
+                "antichain": antichain,
+            }  # fmt: skip
+        _refuse_unused(method, given)
         self._scorer = Scorer(lm, "canonical", "any")
         self._generator: Generator[list[str]] | None = None
         if method == "generated":
@@ -309,6 +324,14 @@ class MultiLabelClassifier(ManyTexts[MultiLabel]):
         """What the model is asked about a text, for `independent`; the text comes last."""
         framed = FRAME.replace("{text}", text)
         return [{"role": "user", "content": f"{self._instructions}\n\n{framed}"}]
+
+
+def _refuse_unused(method: Method, given: Mapping[str, bool]) -> None:
+    """Refuse options that were given and that the method has no use for."""
+    names = ", ".join(name for name, is_given in given.items() if is_given)
+    if names:
+        other = "generated" if method == "independent" else "independent"
+        raise OptionError(f"method={method!r} does not take {names}, which is for {other!r}")
 
 
 def _thresholds(threshold: float | Mapping[str, float], taxonomy: Taxonomy) -> NDArray[np.float64]:

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from structgen.classification.calibration import neutral_texts, refuse_calibration
 from structgen.classification.options import check_number
-from structgen.classification.prompting import Choices
+from structgen.classification.prompting import Choices, check_text
 from structgen.classification.scoring import Scored
-from structgen.errors import OptionError
+from structgen.errors import InvalidTextError, OptionError
 from structgen.taxonomy import Taxonomy
 
 YES, NO = ("Yes", "yes"), ("No", "no")
@@ -54,6 +54,7 @@ def yes_no_choices(labels: Sequence[str], question: str) -> Choices:
         raise OptionError(
             f"question={question!r:.80} must hold {{label}}, in whose place each label is put"
         )
+    check_wording("question", question)
     written: list[str] = []
     for label in labels:
         asked = question.replace("{label}", label)
@@ -64,6 +65,14 @@ def yes_no_choices(labels: Sequence[str], question: str) -> Choices:
             f"question={question!r:.80} writes two labels alike; end it with a colon, for instance"
         )
     return Choices(tuple(written), tuple(written), listed=False)
+
+
+def check_wording(name: str, value: object) -> None:
+    """Refuse an option that is no text, or none that a model can read."""
+    try:
+        check_text(value)
+    except InvalidTextError as error:
+        raise OptionError(f"{name}={value!r:.80}: {error}") from error
 
 
 def answers_of(scored: Scored, n_labels: int) -> Answers:

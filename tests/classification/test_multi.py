@@ -146,12 +146,27 @@ def test_a_label_applies_above_its_threshold_and_at_none_always(lm):
      ({"calibrate": np.array(["a", "b"])}, "calibrate=array"),
      ({"calibrate": ["a", "\ud800"]}, "calibrate=.*text 1 is not valid"),
      ({"calibrate": "foo"}, "must be 'content_free', 'batch', True, .* a dict of"),
+     ({"question": "\ud800{label}: "}, "question=.*not valid"),
+     ({"instructions": "\ud800"}, "instructions=.*not valid"), ({"instructions": 3}, "not str"),
+     ({"method": "generated", "threshold": 0.4}, "'generated' does not take threshold,"),
+     ({"method": "generated", "threshold": {**dict.fromkeys(LABELS, 0.5), "bill": 0.6}},
+      "threshold"),
+     ({"method": "generated", "calibrate": True}, "'generated' does not take calibrate,"),
+     ({"method": "generated", "question": "Is it {label}? ", "instructions": "Say."},
+      "'generated' does not take instructions, question, which is for 'independent'"),
+     ({"max_items": 3, "antichain": True}, "'independent' does not take max_items, antichain,"),
+     ({"min_items": 1}, "'independent' does not take min_items, which is for 'generated'"),
      ({"calibrate": {"sales": 0.5}}, "each label"), ({"calibrate": []}, "calibrate"),
      ({"calibrate": dict.fromkeys(LABELS, 7)}, "from 0")],
 )  # fmt: skip
 def test_wrong_options_of_several_labels(lm, options, message):
     with pytest.raises(OptionError, match=message):
         MultiLabelClassifier(LABELS, lm, **options)
+
+
+def test_usual_values_of_the_other_method_are_none_that_were_given(lm):
+    MultiLabelClassifier(LABELS, lm, method="generated", threshold=0.5, calibrate=False)
+    MultiLabelClassifier(LABELS, lm, min_items=0, max_items=None, antichain=False)
 
 
 def test_a_question_tells_labels_apart(lm):
