@@ -79,6 +79,21 @@ def prior_of(scored: Sequence[Scored], rules: Rules) -> NDArray[np.float64]:
     return np.log(np.maximum(each.mean(0), TINY))
 
 
+def prior_of_batch(scored: Sequence[Scored], rules: Rules) -> NDArray[np.float64]:
+    """The same of texts that are compared with each other.
+
+    Raises:
+        OptionError: there is one text only, and all its labels would be as probable.
+    """
+    if len(scored) < 2:
+        raise OptionError(
+            "calibrate='batch' compares texts with each other, and only one could be read; "
+            "classify several together, by `many`, or calibrate by 'content_free' or texts of "
+            "your own"
+        )
+    return prior_of(scored, rules)
+
+
 def find_prior(
     calibrate: Calibration | tuple[str, ...],
     question: Question,

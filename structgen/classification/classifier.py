@@ -15,7 +15,7 @@ from structgen.classification.calibration import (
     Calibration,
     check_calibration,
     find_prior,
-    prior_of,
+    prior_of_batch,
 )
 from structgen.classification.drill import Drill
 from structgen.classification.finishing import LengthRule, Rules, finish
@@ -231,9 +231,10 @@ class Classifier(ManyTexts[Classification]):
         return self._calibrate == "batch"
 
     def __call__(self, text: str) -> Classification:
-        """Classify one text; of a classifier that compares texts, it is the only one.
+        """Classify one text.
 
         Raises:
+            OptionError: the classifier compares texts, which takes several.
             PromptTooLongError: text and labels do not fit into the model's context.
         """
         (found,) = self._results([[(None, text)]], "raise")
@@ -296,7 +297,7 @@ class Classifier(ManyTexts[Classification]):
             first = len(errors) + len(scored)
             errors |= {i: one for i, one in enumerate(asked, first) if isinstance(one, UsageError)}
             scored += self._scored([one for one in asked if isinstance(one, Asked)])
-        prior = prior_of(scored, self._rules) if scored else None
+        prior = prior_of_batch(scored, self._rules) if scored else None
         good = (finish(one, self._all, self._rules, prior) for one in scored)
         yield from (errors.get(i) or next(good) for i in range(len(errors) + len(scored)))
 

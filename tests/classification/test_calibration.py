@@ -39,6 +39,15 @@ def test_batch_calibration_takes_the_mean_of_all_texts_away(lm):
             assert one.probability == pytest.approx(row[one.label] / mean[one.label] / whole)
 
 
+def test_a_text_alone_is_not_compared_with_itself(lm):
+    classifier = Classifier(LABELS, lm, calibrate="batch")
+    with pytest.raises(OptionError, match="compares texts with each other"):
+        classifier("a")
+    with pytest.raises(OptionError, match="compares texts with each other"):
+        classifier.many(["a"], on_error="return")
+    assert classifier.many([]) == []
+
+
 @pytest.mark.parametrize("calibrate", ["content_free", "pmi"])
 def test_a_text_that_says_nothing_is_undecided_after_calibration(lm, calibrate):
     found = Classifier(LABELS, lm, calibrate=calibrate)("My card")
