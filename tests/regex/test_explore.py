@@ -103,8 +103,16 @@ def test_rounds_are_what_is_added_again(pattern: str) -> None:
     tree = parse(pattern, "ecma")
     if nfa.nfa_size(tree) > 200:
         return
-    found, slow = (_compiled(node, "ecma", Meter(20_000)) for node in (tree, written_out(tree)))
-    assert found == slow
+    found, slow = (small_enough(node) for node in (tree, written_out(tree)))
+    assert slow is None or found == slow  # written out, it may take more states on the way
+
+
+def small_enough(tree: Node) -> regex.Dfa | None:
+    """The automaton, None where it is too large."""
+    try:
+        return _compiled(tree, "ecma", Meter(20_000))
+    except regex.PatternTooLarge:
+        return None
 
 
 def edges(made: Nfa, state: int) -> set[int]:
